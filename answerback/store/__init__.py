@@ -1,0 +1,1 @@
+"""Remembers everything, and is the only room that speaks SQL."""

@@ -1,0 +1,43 @@
+"""What holds for every test: no silent skip in CI, and the same hypothesis runs everywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from typing import TypeVar
+
+import pytest
+from hypothesis import settings
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+IN_CI = bool(os.environ.get("CI"))
+
+settings.register_profile("dev", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if IN_CI else "dev")
+
+
+def _skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Why the report is a skip, "" where it is none (an expected failure is none)."""
+    if not report.skipped or hasattr(report, "wasxfail") or not isinstance(report.longrepr, tuple):
+        return ""
+    return report.longrepr[2].removeprefix("Skipped: ")
+
+
+def _fail_in_ci(report: Report) -> Report:
+    """Turn a skip for want of a system server into a failure where CI must have installed it."""
+    reason = _skip_reason(report)
+    if IN_CI and reason.startswith("needs "):
+        report.outcome = "failed"
+        report.longrepr = f"skipped in CI, where nothing may be missing: {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return _fail_in_ci((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    return _fail_in_ci((yield))
