@@ -8,6 +8,7 @@ from typing import Literal
 
 from answerback.model.scope import value
 
+
 class PartKind(StrEnum):
     """What a piece of an inbound message is (design §1, `part`)."""
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from answerback.model.scope import value
 
+
 @value
 class Known:
     """An id we know: the message that carries it and where that message stands."""

@@ -9,6 +9,7 @@ from enum import StrEnum
 from answerback.model.inbound import Address
 from answerback.model.scope import value
 
+
 @value
 class Attachment:
     """A file we send."""

@@ -9,6 +9,7 @@ from typing import Literal
 from answerback.model.inbound import Trust
 from answerback.model.scope import Json, value
 
+
 class WaitState(StrEnum):
     """The follow-up clock of one conversation (design §4)."""
 
