@@ -1,0 +1,1 @@
+"""Reads and writes mail, and carries it over SMTP."""
