@@ -3,16 +3,16 @@
 AnswerbackError
 ├── Refused                what was asked can not be done; nothing was stored
 │   ├── BadRequest         a value is missing, unknown or out of range
-│   │   ├── BadAddress · UnknownSchedule · DeadlineInThePast · DeadlineTooFar · BadSchedule · BadName
-│   ├── NotFound · BadUsage · TooLarge · NoRoute · MethodNotAllowed
-│   ├── NotAllowed         Unauthenticated · ScopeMissing
-│   └── Conflict           KeyInUse · IdempotencyMismatch · InProgress · LeaseExpired · AlreadyDecided · WaitpointOpen
-│       └── Forbidden      the database forbids it: one per constraint
-├── Suppressed             the recipient must not be written to
-├── Unable                 the place is not ready
-│   ├── NoRelay · NoServer · AlreadyServing · Unreachable
-│   └── CorruptDatabase · NewerDatabase · NoDatabase · BadSettings
-└── Internal · Foreign     a fault of ours; an error of a newer gateway
+│   │   └── BadAddress · UnknownSchedule · BadSchedule · DeadlineInThePast · DeadlineTooFar
+│   ├── NotFound
+│   ├── Unauthenticated · ScopeMissing
+│   ├── Conflict
+│   │   ├── KeyInUse · IdempotencyMismatch · InProgress · LeaseExpired · AlreadyDecided
+│   │   ├── WaitpointOpen · NotNow
+│   │   └── Forbidden      the database forbids it: its constraint is named
+│   └── Suppressed         the recipient must not be written to
+└── Unable                 the place is not ready
+    └── NoRelay · NoServer · NoDatabase · CorruptDatabase · NewerDatabase · BadSettings
 """
 
 from __future__ import annotations
@@ -79,13 +79,15 @@ class BadSchedule(BadRequest):
 
 
 class DeadlineInThePast(BadRequest):
-    """The deadline {deadline} is already past. Give one in the future, as 10bd, 36h or an ISO time with zone."""
+    """The deadline {deadline} is already past. Give one in the future, as 10bd, 36h or an ISO time with
+    zone."""
 
     code = "deadline_in_the_past"
 
 
 class DeadlineTooFar(BadRequest):
-    """The deadline {deadline} is more than 30 days ahead. Give an earlier one and ask again when it has passed."""
+    """The deadline {deadline} is more than 30 days ahead. Give an earlier one and ask again when it has
+    passed."""
 
     code = "deadline_too_far"
 
@@ -127,7 +129,8 @@ class Unauthenticated(Refused):
 
 
 class ScopeMissing(Refused):
-    """This key lacks the scope {scope}. Use one that has it; `answerback keys create --scope {scope}` makes one."""
+    """This key lacks the scope {scope}. Use one that has it; `answerback keys create --scope {scope}`
+    makes one."""
 
     code, status, exit_code = "scope_missing", 403, 4
 
@@ -158,7 +161,8 @@ class InProgress(Conflict):
 
 
 class LeaseExpired(Conflict):
-    """The lease {lease_id} is not in force any more. Lease again; the item may come to you with a new lease."""
+    """The lease {lease_id} is not in force any more. Lease again; the item may come to you with a new
+    lease."""
 
     code = "lease_expired"
 
@@ -188,7 +192,8 @@ class Forbidden(Conflict):
 
 
 class Suppressed(Refused):
-    """{address} must not be written to ({reason}). Remove it with `answerback suppressions remove` if that is wrong."""
+    """{address} must not be written to ({reason}). Remove it with `answerback suppressions remove` if that
+    is wrong."""
 
     code, status, exit_code = "recipient_suppressed", 422, 6
 
@@ -220,7 +225,8 @@ class NoDatabase(Unable):
 
 
 class CorruptDatabase(Unable):
-    """The database {path} is damaged ({problem}). Stop, keep a copy of the file, and restore your last backup."""
+    """The database {path} is damaged ({problem}). Stop, keep a copy of the file, and restore your last
+    backup."""
 
     code = "corrupt_database"
 
@@ -239,7 +245,8 @@ class BadSettings(Unable):
 
 
 class AlreadyServing(Unable):
-    """A server is running on {home} already. Stop that one first, or give this one another home with --home."""
+    """A server is running on {home} already. Stop that one first, or give this one another home with
+    --home."""
 
     code = "already_serving"
 

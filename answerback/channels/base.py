@@ -24,3 +24,7 @@ class Sender(Protocol):
         content is sent. An error raised by `note` ends the hand-over and is passed on.
         """
         ...
+
+    async def close(self) -> None:
+        """Let running hand-overs end and give every connection back."""
+        ...

@@ -1,1 +1,1 @@
-"""Joins the rooms: takes mail in, sends mail out, keeps the clock and opens the doors to agents and people."""
+"""Joins the rooms: takes mail in, sends mail out, keeps the clock and opens the doors."""

@@ -1,0 +1,185 @@
+"""The way in: admits a recipient, stores the octets before the 250, then processes what was stored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import structlog
+
+from answerback.channels.mail.read import read
+from answerback.channels.mail.reception import Delivery, Verdict
+from answerback.gateway import advance, arrival
+from answerback.model import Inbox, Received, Scope
+from answerback.store import inbound, tenants
+
+if TYPE_CHECKING:
+    from answerback.gateway.context import Context, Work
+
+log = structlog.get_logger()
+
+#: starts a stored mail may kill before a person looks at it
+MAX_STARTS = 3
+STORED = Verdict(code=250, text="2.0.0 stored")
+#: local parts that reach the operator of any domain of ours (RFC 2142, RFC 5321 4.5.1)
+ROLES = ("postmaster", "abuse")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The inbox a recipient address belongs to."""
+
+    scope: Scope
+    inbox: Inbox
+
+
+class Gate:
+    """The SMTP edge: says who is an inbox here, and stores what comes in groups that share one commit.
+
+    While one commit runs, further mails gather for the next: the disk is asked once for all of them.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._routes: dict[str, Route] = {}
+        self._waiting: list[tuple[Delivery, asyncio.Future[tuple[Verdict, ...]]]] = []
+        self._flusher: asyncio.Task[None] | None = None
+
+    async def admit(self, recipient: str) -> bool:
+        """Tell whether a recipient is an inbox, one of its sub-addresses, or a role of a domain of ours."""
+        if recipient in self._routes:
+            return True
+        route = await asyncio.to_thread(find_route, self._context, recipient)
+        if route is None:
+            return False
+        if len(self._routes) > 10_000:
+            self._routes.clear()
+        self._routes[recipient] = route
+        return True
+
+    async def accept(self, delivery: Delivery) -> tuple[Verdict, ...]:
+        """Store a mail for each of its recipients and return their verdicts once it is committed."""
+        done: asyncio.Future[tuple[Verdict, ...]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((delivery, done))
+        if self._flusher is None or self._flusher.done():
+            self._flusher = asyncio.create_task(self._flush())
+        return await done
+
+    async def _flush(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            try:
+                await asyncio.to_thread(
+                    keep, self._context, [delivery for delivery, _ in batch], self._routes
+                )
+            except Exception as error:
+                # The edge of the room: nothing was stored, so every peer is told to try again.
+                log.exception("mail not stored", action="keep")
+                for _, done in batch:
+                    if not done.done():
+                        done.set_exception(error)
+                continue
+            for delivery, done in batch:
+                if not done.done():
+                    done.set_result((STORED,) * len(delivery.recipients))
+
+
+def find_route(context: Context, recipient: str) -> Route | None:
+    """Return the live inbox an address reaches: exact, by sub-address, or as a role of its domain."""
+    with context.db.read() as tx:
+        local, _, domain = recipient.lower().rpartition("@")
+        if found := tenants.inbox_at(tx, f"{local}@{domain}"):
+            return Route(*found)
+        base, plus, _ = local.partition("+")
+        if plus and (found := tenants.inbox_at(tx, f"{base}@{domain}")) and found[1].sub_addresses:
+            return Route(*found)
+        if local in ROLES and (found := tenants.inbox_of_domain(tx, domain)):
+            return Route(*found)
+    return None
+
+
+def keep(context: Context, batch: Sequence[Delivery], routes: dict[str, Route]) -> None:
+    """Store every mail of a batch for every recipient in one transaction (RFC 5321 4.2.5: 250 means kept)."""
+    now = context.clock.now()
+    with context.db.write() as tx:
+        for delivery in batch:
+            identity = sha256(delivery.octets).hexdigest()
+            for recipient in delivery.recipients:
+                route = routes[recipient]
+                row = Received(
+                    id=context.new_id("rcv"),
+                    scope=route.scope,
+                    inbox_id=route.inbox.id,
+                    identity=identity,
+                    octets=delivery.octets,
+                    mail_from=delivery.mail_from,
+                    recipient=recipient,
+                    at=now,
+                )
+                inbound.keep(tx, row)
+        context.crash("received")
+    context.crash("stored")
+    context.wake("received")
+
+
+def process_all(context: Context) -> int:
+    """Process every stored mail, oldest first, and return how many there were."""
+    done = 0
+    while process_next(context):
+        done += 1
+    if done:
+        for part in ("mailbox", "timers", "outbox"):
+            context.wake(part)
+    return done
+
+
+def process_next(context: Context) -> bool:
+    """Process the oldest stored mail; what can not be processed goes to review with its octets."""
+    with context.db.write() as tx:
+        waiting = inbound.next_received(tx, context.clock.now())
+    if waiting is None:
+        return False
+    try:
+        _process(context, waiting)
+    except Exception:
+        # The top of a loop: the mail goes to a person, never away, and the next one is not delayed.
+        log.exception("mail not processed", action="process", received_id=waiting.id)
+        with context.db.write() as tx:
+            _to_review(context.work(tx, waiting.scope), waiting, "unprocessable")
+    return True
+
+
+def _process(context: Context, waiting: Received) -> None:
+    if waiting.attempts >= MAX_STARTS:
+        raise RuntimeError("a mail that ended the process three times is not read again")
+    # The return path is part of the envelope; final delivery writes it on top (RFC 5321 4.4).
+    mail = read(b"Return-Path: <" + waiting.mail_from.encode("utf-8", "replace") + b">\r\n" + waiting.octets)
+    with context.db.write() as tx:
+        row = inbound.next_received(tx, context.clock.now())
+        if row is None or row.id != waiting.id:
+            return  # another process was faster
+        work = context.work(tx, waiting.scope)
+        if is_role(waiting.recipient):
+            _to_review(work, waiting, "postmaster")
+        else:
+            arrival.arrive(work, waiting, mail)
+        context.crash("matched")
+
+
+def is_role(recipient: str) -> bool:
+    """Tell whether a mail is for the operator rather than for an inbox."""
+    return recipient.lower().rpartition("@")[0] in ROLES
+
+
+def _to_review(work: Work, waiting: Received, reason: str) -> None:
+    advance.open_review(work, reason, advance.About(received_id=waiting.id))
+    inbound.settle(work.tx, work.scope, waiting.id, "review", reason, None)
+
+
+def recover(context: Context) -> int:
+    """Count a start for every mail an ended process left unprocessed; return how many there are."""
+    with context.db.write() as tx:
+        return inbound.count_starts(tx)

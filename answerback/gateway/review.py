@@ -1,0 +1,98 @@
+"""A person's decisions: each one is an event, and ends in `advance` like any other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from answerback.errors import AlreadyDecided, BadRequest, NotFound
+from answerback.gateway import advance, answers, sending
+from answerback.model import ENDED, Json, OutboxState, Review, WaitState, value
+from answerback.store import conversations, outbox, reviews
+from answerback.store import waits as waiting
+from answerback.waits import events
+
+if TYPE_CHECKING:
+    from answerback.gateway.context import Work
+
+SENDING = ("was_sent", "send_again")
+READING = ("answer", "not_an_answer", "other_conversation", "discard")
+WAITING = ("resume", "cancel")
+
+
+def choices(review: Review) -> tuple[str, ...]:
+    """Return what a person can choose for a review."""
+    if review.reason == "submission_unknown":
+        return SENDING
+    return READING if review.message_id or review.received_id else WAITING
+
+
+@value
+class Decision:
+    """What a person chose, and by whom."""
+
+    choice: str
+    by: str
+    #: for `answer`: the waitpoint it answers
+    waitpoint_id: str = ""
+    #: for `answer` and `other_conversation`: where the message belongs
+    conversation_id: str = ""
+
+
+def decide(work: Work, review_id: str, decision: Decision) -> None:
+    """Carry out a decision; deciding a conversation's last open review lets its wait go on.
+
+    Raises:
+        NotFound, AlreadyDecided, BadRequest: nothing was changed.
+    """
+    review = reviews.review(work.tx, work.scope, review_id, lock=True)
+    if review is None:
+        raise NotFound(kind="review", id=review_id)
+    if review.decision:
+        raise AlreadyDecided(id=review_id, decision=review.decision)
+    if decision.choice not in choices(review):
+        raise BadRequest(field="choice", problem=f"choose one of {', '.join(choices(review))}")
+    reviews.decide(work.tx, work.scope, review_id, decision.choice, decision.by, work.now)
+    if decision.choice in SENDING:
+        _settle_unknown(work, review, decision.choice)
+    elif decision.choice in READING:
+        _place(work, review, decision)
+    _go_on(work, review, decision)
+
+
+def _place(work: Work, review: Review, decision: Decision) -> None:
+    message = answers.message_under_review(work, review, decision.conversation_id)
+    if message is None or decision.choice == "discard":
+        return
+    if decision.choice == "answer":
+        answers.decided_answer(work, message, decision.waitpoint_id, decision.by)
+        return
+    answers.deliver(work, message, data={"decided_by": decision.by})
+
+
+def _settle_unknown(work: Work, review: Review, choice: str) -> None:
+    tx, scope = work.tx, work.scope
+    state = OutboxState.SENT if choice == "was_sent" else OutboxState.QUEUED
+    for copy in outbox.copies(tx, scope, review.message_id, lock=True):
+        if copy.state is OutboxState.UNKNOWN:
+            outbox.record(
+                tx, scope, review.message_id, copy.recipient, state, work.now, 0, f"decided: {choice}"
+            )
+
+
+def _go_on(work: Work, review: Review, decision: Decision) -> None:
+    row = waiting.wait_of(work.tx, work.scope, review.conversation_id) if review.conversation_id else None
+    if row is None or row.wait.state in ENDED:
+        return
+    cause: Json = {"review_id": review.id, "choice": decision.choice, "by": decision.by}
+    if decision.choice == "cancel":
+        if row.waitpoint_id:
+            advance.cancel(work, row.waitpoint_id, "cancelled in review")
+        advance.advance(work, row.id, events.Cancelled(reason="review"), cause=cause)
+        return
+    if row.wait.state is WaitState.PAUSED and not reviews.open_reviews(
+        work.tx, work.scope, review.conversation_id
+    ):
+        advance.advance(work, row.id, events.Resumed(), cause=cause)
+    message = conversations.message(work.tx, work.scope, review.message_id) if review.message_id else None
+    if decision.choice == "was_sent" and message:
+        sending.settle(work, message)

@@ -1,0 +1,1 @@
+"""What a caller can do, whatever the door: one list of verbs."""

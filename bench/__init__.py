@@ -1,0 +1,1 @@
+"""Measures, each a ratio within one run; `just bench` runs them all."""
