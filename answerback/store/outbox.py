@@ -1,0 +1,189 @@
+"""The outbox: one row per recipient's copy, from queued to sent, never back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, and_, func, insert, select, update
+
+from answerback.errors import NotFound
+from answerback.model import OutboxRow, OutboxState, Scope
+from answerback.store import tables
+from answerback.store.columns import here, scope_of
+from answerback.store.conversations import in_conversation
+from answerback.store.session import Tx
+from answerback.store.statements import predicate
+
+_OWN = tables.outbox
+_WAITS_FOR_TURN = predicate("outbox.next_attempt_at IS NOT NULL")
+_LEASED = predicate("outbox.lease_until IS NOT NULL")
+_TO_SEND = (OutboxState.QUEUED, OutboxState.DEFERRED)
+_UNSENT = (*_TO_SEND, OutboxState.HANDING_OVER)
+
+
+def queue(
+    tx: Tx,
+    scope: Scope,
+    message_id: str,
+    recipients: Iterable[str],
+    at: datetime,
+    wait_id: str | None = None,
+) -> None:
+    """Store one queued copy per recipient, ready to be sent at `at`."""
+    rows = [
+        {
+            **scope_of(scope),
+            "message_id": message_id,
+            "recipient": recipient,
+            "state": OutboxState.QUEUED,
+            "attempts": 0,
+            "queued_at": at,
+            "next_attempt_at": at,
+            "code": 0,
+            "text": "",
+            "reported": "",
+            "wait_id": wait_id or None,
+        }
+        for recipient in dict.fromkeys(recipients)
+    ]
+    if rows:
+        tx.run(insert(_OWN), rows)
+
+
+def ready(tx: Tx, now: datetime, limit: int) -> tuple[tuple[Scope, str], ...]:
+    """Return the messages of any tenant with copies to be sent now, the longest waiting first.
+
+    `limit` counts copies. They are locked until commit, and those another process has locked are passed over.
+    A message may have more copies than were found: `copies(lock=True)` tells the truth.
+    """
+    wanted = and_(_WAITS_FOR_TURN, _OWN.c.next_attempt_at <= now)
+    return _messages(tx, wanted, _OWN.c.next_attempt_at, limit)
+
+
+def lapsed(tx: Tx, now: datetime) -> tuple[tuple[Scope, str], ...]:
+    """Return the messages of any tenant with copies whose process let its lease run out meanwhile."""
+    return _messages(tx, and_(_LEASED, _OWN.c.lease_until <= now), _OWN.c.lease_until, None)
+
+
+def copies(tx: Tx, scope: Scope, message_id: str, *, lock: bool = False) -> tuple[OutboxRow, ...]:
+    """Return a message's copies in order of recipient, with `lock` held until commit."""
+    wanted = select(_OWN).where(_of(scope, message_id)).order_by(_OWN.c.recipient)
+    return tuple(_copy(row) for row in tx.all(tx.locked(wanted) if lock else wanted))
+
+
+def hand_over(
+    tx: Tx,
+    scope: Scope,
+    message_id: str,
+    recipients: Sequence[str],
+    owner: str,
+    lease_until: datetime,
+) -> int:
+    """Return how many of the copies go to the server now: those that were queued or deferred until now."""
+    wanted = and_(_of(scope, message_id), _OWN.c.recipient.in_(list(recipients)), _OWN.c.state.in_(_TO_SEND))
+    held = {"owner": owner, "lease_until": lease_until, "next_attempt_at": None}
+    return tx.run(update(_OWN).where(wanted).values(state=OutboxState.HANDING_OVER, **held))
+
+
+def renew(tx: Tx, owner: str, lease_until: datetime) -> int:
+    """Return how many copies this process is handing over; each is leased until `lease_until`."""
+    return tx.run(update(_OWN).where(_LEASED, _OWN.c.owner == owner).values(lease_until=lease_until))
+
+
+def record(  # noqa: PLR0913, PLR0917 - the server's whole answer
+    tx: Tx,
+    scope: Scope,
+    message_id: str,
+    recipient: str,
+    state: OutboxState,
+    at: datetime,
+    code: int,
+    text: str,
+    next_attempt_at: datetime | None = None,
+) -> None:
+    """Store what an attempt came to (or what a person decided), and count the attempt.
+
+    A copy that is to be sent again is due at `next_attempt_at`, at once where that is None.
+    """
+    due = (next_attempt_at or at) if state in _TO_SEND else None
+    values = {
+        "state": state,
+        "attempts": _OWN.c.attempts + 1,
+        "recorded_at": at,
+        "code": code,
+        "text": text,
+        "next_attempt_at": due,
+        "owner": None,
+        "lease_until": None,
+    }
+    wanted = and_(_of(scope, message_id), _OWN.c.recipient == recipient)
+    if tx.run(update(_OWN).where(wanted).values(**values)) == 0:
+        raise NotFound(kind="copy", id=f"{message_id} to {recipient}")
+
+
+def withdraw(tx: Tx, scope: Scope, wait_id: str) -> int:
+    """Return how many of a wait's nudge copies are withdrawn: all that were still queued or deferred."""
+    messages = tables.messages
+    nudges = select(messages.c.id).where(
+        here(messages, scope), messages.c.wait_id == wait_id, messages.c.kind == "nudge"
+    )
+    wanted = and_(here(_OWN, scope), _OWN.c.message_id.in_(nudges), _OWN.c.state.in_(_TO_SEND))
+    return tx.run(update(_OWN).where(wanted).values(state=OutboxState.WITHDRAWN, next_attempt_at=None))
+
+
+def unsent(tx: Tx, scope: Scope, wait_or_conversation_id: str) -> bool:
+    """Tell whether a copy of ours, in a conversation or a wait's, is queued, deferred or handed over now."""
+    messages = tables.messages
+    ours = select(messages.c.id).where(here(messages, scope), in_conversation(scope, wait_or_conversation_id))
+    wanted = and_(here(_OWN, scope), _OWN.c.message_id.in_(ours), _OWN.c.state.in_(_UNSENT))
+    return tx.one(select(_OWN.c.message_id).where(wanted).limit(1)) is not None
+
+
+def report(tx: Tx, scope: Scope, message_id: str, recipient: str, reported: str, at: datetime) -> int:
+    """Return how many copies a later report is about: `delivered`, `delayed`, `bounced`, `complained`.
+
+    Recipients are compared without case, as servers write them.
+    """
+    wanted = and_(_of(scope, message_id), func.lower(_OWN.c.recipient) == recipient.lower())
+    return tx.run(update(_OWN).where(wanted).values(reported=reported, reported_at=at))
+
+
+def next_attempt(tx: Tx) -> datetime | None:
+    """Return the earliest instant a copy of any tenant is to be sent."""
+    found: datetime | None = tx.scalar(select(func.min(_OWN.c.next_attempt_at)).where(_WAITS_FOR_TURN))
+    return found
+
+
+def _of(scope: Scope, message_id: str) -> ColumnElement[bool]:
+    return and_(here(_OWN, scope), _OWN.c.message_id == message_id)
+
+
+def _messages(
+    tx: Tx, wanted: ColumnElement[bool], since: ColumnElement[Any], limit: int | None
+) -> tuple[tuple[Scope, str], ...]:
+    """PostgreSQL locks no DISTINCT rows, so the rows are locked and the messages counted here."""
+    chosen = (
+        select(_OWN.c.tenant, _OWN.c.environment, _OWN.c.message_id)
+        .where(wanted)
+        .order_by(since, _OWN.c.message_id, _OWN.c.recipient)
+        .limit(limit)
+    )
+    rows = tx.all(tx.locked(chosen, skip=True))
+    found = ((Scope(tenant=row.tenant, environment=row.environment), row.message_id) for row in rows)
+    return tuple(dict.fromkeys(found))
+
+
+def _copy(row: Row[Any]) -> OutboxRow:
+    return OutboxRow(
+        scope=Scope(tenant=row.tenant, environment=row.environment),
+        message_id=row.message_id,
+        recipient=row.recipient,
+        state=OutboxState(row.state),
+        attempts=row.attempts,
+        next_attempt_at=row.next_attempt_at,
+        code=row.code,
+        text=row.text,
+        reported=row.reported,
+    )
