@@ -18,12 +18,15 @@ from answerback.store import inbound, tenants
 
 if TYPE_CHECKING:
     from answerback.gateway.context import Context, Work
+    from answerback.store.session import Tx
 
 log = structlog.get_logger()
 
 #: starts a stored mail may kill before a person looks at it
 MAX_STARTS = 3
 STORED = Verdict(code=250, text="2.0.0 stored")
+#: recipients remembered as ours; an inbox is never taken away while the server runs
+MOST_REMEMBERED = 10_000
 #: local parts that reach the operator of any domain of ours (RFC 2142, RFC 5321 4.5.1)
 ROLES = ("postmaster", "abuse")
 
@@ -44,20 +47,19 @@ class Gate:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._routes: dict[str, Route] = {}
+        self._admitted: set[str] = set()
         self._waiting: list[tuple[Delivery, asyncio.Future[tuple[Verdict, ...]]]] = []
         self._flusher: asyncio.Task[None] | None = None
 
     async def admit(self, recipient: str) -> bool:
         """Tell whether a recipient is an inbox, one of its sub-addresses, or a role of a domain of ours."""
-        if recipient in self._routes:
+        if recipient in self._admitted:
             return True
-        route = await asyncio.to_thread(find_route, self._context, recipient)
-        if route is None:
+        if await asyncio.to_thread(_look_up, self._context, recipient) is None:
             return False
-        if len(self._routes) > 10_000:
-            self._routes.clear()
-        self._routes[recipient] = route
+        if len(self._admitted) >= MOST_REMEMBERED:
+            self._admitted.clear()
+        self._admitted.add(recipient)
         return True
 
     async def accept(self, delivery: Delivery) -> tuple[Verdict, ...]:
@@ -72,9 +74,7 @@ class Gate:
         while self._waiting:
             batch, self._waiting = self._waiting, []
             try:
-                await asyncio.to_thread(
-                    keep, self._context, [delivery for delivery, _ in batch], self._routes
-                )
+                await asyncio.to_thread(keep, self._context, [delivery for delivery, _ in batch])
             except Exception as error:
                 # The edge of the room: nothing was stored, so every peer is told to try again.
                 log.exception("mail not stored", action="keep")
@@ -87,39 +87,44 @@ class Gate:
                     done.set_result((STORED,) * len(delivery.recipients))
 
 
-def find_route(context: Context, recipient: str) -> Route | None:
+def find_route(tx: Tx, recipient: str) -> Route | None:
     """Return the live inbox an address reaches: exact, by sub-address, or as a role of its domain."""
-    with context.db.read() as tx:
-        local, _, domain = recipient.lower().rpartition("@")
-        if found := tenants.inbox_at(tx, f"{local}@{domain}"):
-            return Route(*found)
-        base, plus, _ = local.partition("+")
-        if plus and (found := tenants.inbox_at(tx, f"{base}@{domain}")) and found[1].sub_addresses:
-            return Route(*found)
-        if local in ROLES and (found := tenants.inbox_of_domain(tx, domain)):
-            return Route(*found)
+    local, _, domain = recipient.lower().rpartition("@")
+    if found := tenants.inbox_at(tx, f"{local}@{domain}"):
+        return Route(*found)
+    base, plus, _ = local.partition("+")
+    if plus and (found := tenants.inbox_at(tx, f"{base}@{domain}")) and found[1].sub_addresses:
+        return Route(*found)
+    if local in ROLES and (found := tenants.inbox_of_domain(tx, domain)):
+        return Route(*found)
     return None
 
 
-def keep(context: Context, batch: Sequence[Delivery], routes: dict[str, Route]) -> None:
+def _look_up(context: Context, recipient: str) -> Route | None:
+    with context.db.read() as tx:
+        return find_route(tx, recipient)
+
+
+def keep(context: Context, batch: Sequence[Delivery]) -> None:
     """Store every mail of a batch for every recipient in one transaction (RFC 5321 4.2.5: 250 means kept)."""
     now = context.clock.now()
     with context.db.write() as tx:
+        routes = {name: find_route(tx, name) for one in batch for name in one.recipients}
         for delivery in batch:
             identity = sha256(delivery.octets).hexdigest()
             for recipient in delivery.recipients:
-                route = routes[recipient]
-                row = Received(
-                    id=context.new_id("rcv"),
-                    scope=route.scope,
-                    inbox_id=route.inbox.id,
-                    identity=identity,
-                    octets=delivery.octets,
-                    mail_from=delivery.mail_from,
-                    recipient=recipient,
-                    at=now,
-                )
-                inbound.keep(tx, row)
+                if route := routes[recipient]:
+                    row = Received(
+                        id=context.new_id("rcv"),
+                        scope=route.scope,
+                        inbox_id=route.inbox.id,
+                        identity=identity,
+                        octets=delivery.octets,
+                        mail_from=delivery.mail_from,
+                        recipient=recipient,
+                        at=now,
+                    )
+                    inbound.keep(tx, row)
         context.crash("received")
     context.crash("stored")
     context.wake("received")

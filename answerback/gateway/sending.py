@@ -62,7 +62,7 @@ async def drain(context: Context, *, at_once: int = 4) -> int:
     while ready := await anyio.to_thread.run_sync(_ready, context, at_once):
         async with anyio.create_task_group() as group:
             for scope, message_id in ready:
-                group.start_soon(hand_over, context, scope, message_id)
+                group.start_soon(_hand_over_alone, context, scope, message_id)
         done += len(ready)
     return done
 
@@ -70,6 +70,14 @@ async def drain(context: Context, *, at_once: int = 4) -> int:
 def _ready(context: Context, limit: int) -> tuple[tuple[Scope, str], ...]:
     with context.db.read() as tx:
         return outbox.ready(tx, context.clock.now(), limit)
+
+
+async def _hand_over_alone(context: Context, scope: Scope, message_id: str) -> None:
+    try:
+        await hand_over(context, scope, message_id)
+    except Exception:
+        # The top of a loop: the other hand-overs go on, and this one's lease ends as `submission_unknown`.
+        log.exception("hand-over failed", action="hand_over", message_id=message_id)
 
 
 async def hand_over(context: Context, scope: Scope, message_id: str) -> None:

@@ -84,9 +84,9 @@ class Tick:
             if inbound.received_before(tx, scope, conversation.inbox_id, work.now):
                 return 0
             due = row.wait.due_at.isoformat()
-            advance.advance(work, wait_id, events.Due(), cause={"due_at": due})
+            after = advance.advance(work, wait_id, events.Due(), cause={"due_at": due})
             context.crash("queued")
-        return 1
+        return int(after != row)
 
     def _waitpoints(self) -> int:
         context = self._context

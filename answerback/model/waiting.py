@@ -64,7 +64,8 @@ class Wait:
     nudges: int = 0
     #: the instant the current plan counts from
     since: datetime
-    #: due times of the remaining steps: nudges, then the abandonment; empty when not running
+    #: due times of the remaining steps: nudges, then the abandonment; kept over a pause for a stalled waiter,
+    #: else empty when not running
     plan: tuple[datetime, ...] = ()
     #: times an absence moved the plan, and the instant the first move started from
     moves: int = 0

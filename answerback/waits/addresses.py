@@ -6,7 +6,7 @@ import idna
 
 
 def canonical(address: str) -> str:
-    """Return an address as it is compared: local part and domain case-folded, the domain in A-labels.
+    """Return an address as it is compared: local part case-folded, domain in lower-case A-labels.
 
     A sub-address stays (theirs is part of who they are); one of ours was taken off before (design §5).
     """
@@ -15,29 +15,35 @@ def canonical(address: str) -> str:
 
 
 def canonical_domain(domain: str) -> str:
-    """Return a domain as it is compared: in A-labels where it has such a form (RFC 5890), case-folded."""
-    folded = domain.strip().casefold().rstrip(".")
-    try:
-        return idna.encode(folded, uts46=True).decode("ascii")
-    except UnicodeError:  # idna.IDNAError is one
-        return folded
+    """Return a domain as it is compared: in lower-case A-labels where it has that form (RFC 5890).
 
-
-def responder_of(address: str, responders: tuple[str, ...]) -> str:
-    """Return the row of a responder set that admits an address, the address itself before its domain.
-
-    It is returned as the set writes it; "" where nobody admits the address.
+    Never folded first: that would make straße.example and strasse.example, two domains, one.
     """
-    author = canonical(address)
-    domain = author.rpartition("@")[2]
-    exact = [row for row in responders if _kind(row, "email:") and canonical(row.partition(":")[2]) == author]
-    whole = [
-        row
-        for row in responders
-        if _kind(row, "email-domain:") and canonical_domain(row.partition(":")[2]) == domain
-    ]
-    return next(iter(exact + whole), "")
+    lowered = domain.strip().rstrip(".").lower()
+    try:
+        return idna.encode(lowered, uts46=True).decode("ascii")
+    except UnicodeError:  # idna.IDNAError is one
+        return lowered
 
 
-def _kind(row: str, prefix: str) -> bool:
-    return row.casefold().startswith(prefix)
+def responder_of(author: str, responders: tuple[str, ...]) -> str | None:
+    """Return the row of a responder set that admits an author, as the set writes it; None where none does.
+
+    The author is an address behind `email:`. The row of the address itself comes before one of its domain.
+    """
+    address = canonical(author.partition(":")[2])
+    names = {canonical_row(row): row for row in reversed(responders)}
+    domain = address.rpartition("@")[2]
+    return names.get(f"email:{address}") or names.get(f"email-domain:{domain}")
+
+
+def canonical_row(row: str) -> str:
+    """Return a row of a responder set as it is compared."""
+    kind, _, rest = row.strip().partition(":")
+    match kind.lower():
+        case "email":
+            return f"email:{canonical(rest)}"
+        case "email-domain":
+            return f"email-domain:{canonical_domain(rest)}"
+        case _:
+            return row

@@ -22,7 +22,7 @@ SECOND = timedelta(seconds=1)
 
 @value
 class Calendar:
-    """When a recipient works: ISO weekdays (1 is Monday), days off, and the window [start, end) of local time.
+    """When a recipient works: ISO weekdays (1 is Monday), days off, the window [start, end) of local time.
 
     Raises:
         BadRequest: there is no workday, or the window does not end after it starts.
@@ -99,7 +99,7 @@ def _holidays(country: str, year: int) -> tuple[frozenset[date], frozenset[int]]
 def local_instant(local: datetime, zone: ZoneInfo) -> datetime:
     """Return the instant, in UTC, at which the clock of a zone shows a naive local time.
 
-    A time the clock skips gives the first valid instant after the gap, one it shows twice the first of the two.
+    A time the clock skips gives the first valid instant after the gap, one it shows twice the first of them.
     """
     first = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
     if first.astimezone(zone).replace(tzinfo=None) == local:
@@ -182,7 +182,7 @@ def add_working_time(start: datetime, delta: timedelta, calendar: Calendar) -> d
 
 
 def _windows_from(at: datetime, calendar: Calendar) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the working intervals [start, end) from `at` on, in order, in UTC; the first may begin at `at`."""
+    """Yield the working intervals [start, end) from `at` on, in order, in UTC; the first may begin there."""
     at = at.astimezone(UTC)
     # The day before too: a clock set back over midnight shows it again.
     for day in _business_days(at.astimezone(calendar.zone).date() - DAY, calendar):

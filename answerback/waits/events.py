@@ -88,13 +88,11 @@ class WaiterBack:
 class Resumed:
     """A person lets the wait go on.
 
-    Without an instant this step's gap counts from now; at most one of the two is given.
+    The gap of the next step counts from now, unless an instant is given.
     """
 
     #: the next step is due one business day after it (design §5, wait again)
     not_before: datetime | None = None
-    #: the next step is due exactly then, whatever the window says (design §4)
-    due: datetime | None = None
 
 
 @value

@@ -1,44 +1,39 @@
 """What a message that joined a conversation means for its waitpoints.
 
-Read from the top, the first line that fits decides:
+Read from the top, the first line that fits decides (design §5, §6, §12.5):
 
-| the message                                              | then                                        |
-|----------------------------------------------------------|---------------------------------------------|
-| is an automatic answer, an absence or a challenge        | the sender is away; nothing closes          |
-| is a calendar answer or invitation                       | it is delivered, typed; nothing closes      |
-| is a forward or a reaction                               | a person decides                            |
-| has no words of a person that could be read              | a person decides                            |
-| came through a list, or has not exactly one author       | a person decides                            |
-| names a closed waitpoint while another is open           | a person decides                            |
-| stands before several open waitpoints                    | a person decides                            |
-| names only closed waitpoints, or none is left            | it is delivered with its timing             |
-| comes from somebody who is no responder                  | a person decides                            |
-| is less proven than the waitpoint or its exposure asks   | a person decides                            |
-| came after the deadline                                  | it is delivered as late                     |
-| else                                                     | it answers the waitpoint                    |
+| the message                                                     | then                                 |
+|-----------------------------------------------------------------|--------------------------------------|
+| is called spam or is blocked                                    | a person decides                     |
+| is an automatic answer, an absence or a challenge               | the sender is away; nothing closes   |
+| is a receipt, a calendar answer or an invitation                | it is delivered, typed; none closes  |
+| is a forward or a reaction                                      | a person decides                     |
+| has no words of a person that could be read                     | a person decides                     |
+| came through a list, or has not exactly one author              | a person decides                     |
+| names a closed waitpoint, or none, while one is open            | a person decides                     |
+| stands before several open waitpoints                           | a person decides                     |
+| comes from somebody who is no responder                         | a person decides                     |
+| came when the waitpoint was closed, or after its deadline       | it is delivered with its timing      |
+| is less proven than the waitpoint or its exposure asks          | a person decides                     |
+| else                                                            | it answers the waitpoint             |
+
+A conversation without any waitpoint takes every message of a person as delivered.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from answerback.model import (
-    OPEN_STATES,
-    InboundKind,
-    Timing,
-    Trust,
-    Waitpoint,
-    WaitpointState,
-    value,
-)
+from answerback.model import OPEN_STATES, InboundKind, Timing, Trust, Waitpoint, WaitState, value
+from answerback.waits.addresses import canonical_row, responder_of
+from answerback.waits.waitpoint import timing
+
+__all__ = ["Answers", "Asked", "Asks", "Away", "Joins", "Judgement", "Reply", "judge", "responder_of"]
 
 AUTOMATIC = frozenset({InboundKind.AUTO_REPLY, InboundKind.OUT_OF_OFFICE, InboundKind.CHALLENGE})
-TYPED = frozenset({InboundKind.CALENDAR_RESPONSE, InboundKind.CALENDAR_INVITE})
-AFTER = {
-    WaitpointState.RESOLVED: Timing.AFTER_RESOLVED,
-    WaitpointState.EXPIRED: Timing.LATE,
-    WaitpointState.CANCELLED: Timing.AFTER_CANCELLED,
-}
+TYPED = frozenset({InboundKind.READ_RECEIPT, InboundKind.CALENDAR_RESPONSE, InboundKind.CALENDAR_INVITE})
+#: why mail may be unproven with nothing speaking against it (design §6, §12.4, §12.7)
+NOTHING_KNOWN = frozenset({"not_checked", "no_policy", "no_signature", "dns_temperror"})
 
 
 @value
@@ -46,11 +41,14 @@ class Asked:
     """A waitpoint of the conversation and the messages of ours that stand for it."""
 
     waitpoint: Waitpoint
+    #: ids of its original and of the nudges sent while it was open
     messages: frozenset[str]
     #: its wait was given up before the deadline
     abandoned: bool = False
-    #: one of its messages went to more than its responders, or came back from somebody who is none
+    #: one of its messages went to more than its responders, or its ids were seen in mail from somebody else
     exposed: bool = False
+    #: the To addresses of its messages, each behind `email:`; None where nobody but they may answer anyway
+    to: frozenset[str] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -63,12 +61,15 @@ class Reply:
     """What is known of a message that joined a conversation."""
 
     kind: InboundKind
-    #: authors as `email:…`, case-folded
+    #: authors as `email:…`
     authors: tuple[str, ...]
-    #: messages of the conversation it names, the answered one first
+    #: messages of the conversation it names, the answered one first, then the newest reference first
     named: tuple[str, ...]
+    #: when its octets were stored
     at: datetime
     trust: Trust
+    #: why it is not authenticated
+    trust_reason: str = "not_checked"
     unreadable: str = ""
     through_list: bool = False
 
@@ -78,6 +79,7 @@ class Answers:
     """The message closes a waitpoint."""
 
     waitpoint: Waitpoint
+    #: the row of its responder set that admits the author
     responder: str
     timing: Timing
 
@@ -94,6 +96,7 @@ class Asks:
     """A person decides."""
 
     reason: str
+    #: ids of the waitpoints it may answer
     candidates: tuple[str, ...] = ()
 
 
@@ -107,75 +110,72 @@ Judgement = Answers | Joins | Asks | Away
 
 def judge(reply: Reply, asked: tuple[Asked, ...]) -> Judgement:
     """Return what a message means, by the table above; `asked` holds every waitpoint of the conversation."""
+    if reply.trust in (Trust.SPAM, Trust.BLOCKED):
+        return Asks(reason=str(reply.trust), candidates=_open(asked))
     if reply.kind in AUTOMATIC:
         return Away()
     if reply.kind in TYPED:
         return Joins()
     if reason := _unfit(reply):
-        return Asks(reason=reason)
+        return Asks(reason=reason, candidates=_open(asked))
     chosen = _chosen(reply, asked)
-    if not isinstance(chosen, Asked):
-        return chosen
-    return _admitted(reply, chosen)
+    return _judged(reply, chosen) if isinstance(chosen, Asked) else chosen
+
+
+def _open(asked: tuple[Asked, ...]) -> tuple[str, ...]:
+    return tuple(one.waitpoint.id for one in asked if one.is_open)
 
 
 def _unfit(reply: Reply) -> str:
-    """Return why a message of a person can be no answer, whoever wrote it; "" where it can."""
+    """Return why a message can be no answer, whoever wrote it; "" where it can."""
     if reply.kind in (InboundKind.FORWARD, InboundKind.REACTION):
         return str(reply.kind)
     if reply.unreadable:
         return reply.unreadable
     if reply.through_list:
         return "through_list"
-    return "" if len(set(reply.authors)) == 1 else "ambiguous_from"
+    return "" if len(set(map(canonical_row, reply.authors))) == 1 else "ambiguous_from"
 
 
-def _chosen(reply: Reply, asked: tuple[Asked, ...]) -> Asked | Judgement:
+def _chosen(reply: Reply, asked: tuple[Asked, ...]) -> Asked | Asks | Joins:
     """Return the one waitpoint a message stands before, or what follows where there is no such one.
 
-    What In-Reply-To names counts first, then the newest reference that carries an open waitpoint; a message
-    that names none of ours stands before the conversation's open one.
+    That of the answered message; else that of the newest reference that carries an open one.
     """
-    open_ones = [one for one in asked if one.is_open]
-    answered = [one for one in asked if reply.named and reply.named[0] in one.messages]
-    if not any(one.is_open for one in answered):
-        if answered and open_ones:
-            return Asks(reason="closed_named", candidates=tuple(one.waitpoint.id for one in open_ones))
-        answered = _newest_open(reply, asked) or answered or open_ones
-    still_open = [one for one in answered if one.is_open]
-    if len(still_open) > 1:
-        return Asks(reason="several_open", candidates=tuple(one.waitpoint.id for one in still_open))
-    if still_open:
+    carried = [[one for one in asked if name in one.messages] for name in reply.named]
+    if carried and carried[0]:
+        standing = carried[0]
+    else:
+        standing = next((found for found in carried if any(one.is_open for one in found)), [])
+    still_open = tuple(one for one in standing if one.is_open)
+    if len(still_open) == 1:
         return still_open[0]
-    last = (answered or list(asked))[-1:]
-    return Joins(timing=AFTER[last[0].waitpoint.state]) if last else Joins()
+    if still_open:
+        return Asks(reason="several_open", candidates=_open(still_open))
+    named = [one for found in carried for one in found]
+    if candidates := _open(asked):
+        return Asks(reason="closed_named" if named else "none_named", candidates=candidates)
+    return next(iter(named or reversed(asked)), Joins())
 
 
-def _newest_open(reply: Reply, asked: tuple[Asked, ...]) -> list[Asked]:
-    for message_id in reply.named[1:]:
-        if carried := [one for one in asked if one.is_open and message_id in one.messages]:
-            return carried
-    return []
-
-
-def _admitted(reply: Reply, asked: Asked) -> Judgement:
-    waitpoint, author = asked.waitpoint, reply.authors[0]
-    candidates = (waitpoint.id,)
-    responder = responder_of(author, waitpoint.responders)
+def _judged(reply: Reply, asked: Asked) -> Judgement:
+    waitpoint, candidates = asked.waitpoint, _open((asked,))
+    responder = responder_of(reply.authors[0], waitpoint.responders)
     if responder is None:
         return Asks(reason="unknown_responder", candidates=candidates)
-    proven = reply.trust is Trust.AUTHENTICATED
-    if reply.trust in (Trust.SPAM, Trust.BLOCKED):
-        return Asks(reason=str(reply.trust), candidates=candidates)
-    if not proven and (asked.exposed or waitpoint.min_trust is Trust.AUTHENTICATED or responder != author):
-        return Asks(reason="unproven_sender", candidates=candidates)
-    if reply.at > waitpoint.expires_at:
-        return Joins(timing=Timing.LATE)
-    timing = Timing.AFTER_ABANDON if asked.abandoned else Timing.ON_TIME
-    return Answers(waitpoint=waitpoint, responder=responder, timing=timing)
+    when = timing(waitpoint, WaitState.ABANDONED if asked.abandoned else None, reply.at)
+    if when not in (Timing.ON_TIME, Timing.AFTER_ABANDON):
+        return Joins(timing=when)
+    if reply.trust is not Trust.AUTHENTICATED and (reason := _unproven(reply, asked, responder)):
+        return Asks(reason=reason, candidates=candidates)
+    return Answers(waitpoint=waitpoint, responder=responder, timing=when)
 
 
-def responder_of(author: str, responders: tuple[str, ...]) -> str | None:
-    """Return the row of a responder set that admits an author, the address itself before its domain."""
-    domain = "email-domain:" + author.rpartition("@")[2]
-    return author if author in responders else domain if domain in responders else None
+def _unproven(reply: Reply, asked: Asked, responder: str) -> str:
+    """Return why an unauthenticated reply is not enough; "" where it is."""
+    if reply.trust_reason not in NOTHING_KNOWN:
+        return reply.trust_reason
+    is_whole_domain = responder.lower().startswith("email-domain:")
+    is_written_to = asked.to is None or canonical_row(reply.authors[0]) in map(canonical_row, asked.to)
+    needs_proof = asked.exposed or is_whole_domain or not is_written_to
+    return "unproven_sender" if needs_proof or asked.waitpoint.min_trust is Trust.AUTHENTICATED else ""

@@ -1,18 +1,21 @@
-"""One event happening to one wait: what is asked about it and what it may cause."""
+"""One event happening to one wait: what the table asks about, and what may have to be done."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from answerback.model import Schedule, Wait, value
-from answerback.waits import events
+from answerback.waits.addresses import canonical
 from answerback.waits.business_days import Calendar
+from answerback.waits.events import Event
+
+Audience = Literal["waiter", "owner", "operator"]
 
 
 @value
 class SendNudge:
-    """Send nudge `number` to those whose answer is needed."""
+    """Send nudge `number` in the thread, to those whose answer is needed."""
 
     number: int
     to: tuple[str, ...]
@@ -20,15 +23,15 @@ class SendNudge:
 
 @value
 class WithdrawNudges:
-    """Take back nudges that have not left."""
+    """Take back every nudge of this wait that has not been handed over (design §12.1)."""
 
 
 @value
 class Tell:
-    """Tell the waiter, the owner or the operator."""
+    """Put an event into the mailboxes of its audience."""
 
     event: str
-    audience: tuple[str, ...]
+    audience: tuple[Audience, ...]
     reason: str = ""
 
 
@@ -48,31 +51,39 @@ class Facts:
 
     schedule: Schedule
     calendar: Calendar
-    #: the waitpoint's deadline, None where the wait follows none
-    expires_at: datetime | None
-    #: it follows no waitpoint, or one that is open and whose deadline lies ahead
-    waitpoint_open: bool
-    #: a message of this wait has not left yet
-    unsent: bool
-    review_open: bool
-    #: addresses whose answer is needed
-    required: tuple[str, ...]
+    #: the waitpoint's deadline, None where the wait follows no waitpoint
+    expires_at: datetime | None = None
+    #: the wait follows no waitpoint, or one that is still open and whose deadline lies ahead
+    waitpoint_open: bool = True
+    #: a message of this wait is queued, deferred or being handed over
+    unsent: bool = False
+    #: a person has something to decide about the conversation
+    review_open: bool = False
+    #: addresses of the required recipients: To addresses that are responders
+    required: tuple[str, ...] = ()
 
 
 @value
-class Step:
-    """The wait after an event, what is to be done, and the row that said so (None: no row fits)."""
-
-    wait: Wait | None
-    effects: tuple[Effect, ...] = ()
-    rule: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Moment:
-    """One event happening to one wait."""
+    """One event happening to one wait; `wait` is a fresh one where the event may begin it."""
 
     wait: Wait
-    event: events.Event
+    event: Event
     facts: Facts
     now: datetime
+
+    @property
+    def due(self) -> datetime:
+        """When the next step is due; the wait runs."""
+        return self.wait.plan[0]
+
+    @property
+    def counts_days(self) -> bool:
+        """Tell whether the step that is next counts business days, and so keeps to the window."""
+        gaps = self.facts.schedule.gaps
+        return gaps[min(self.wait.nudges, len(gaps) - 1)].unit == "bd"
+
+    @property
+    def reachable(self) -> tuple[str, ...]:
+        """The required recipients that are not known to be dead."""
+        return tuple(one for one in self.facts.required if canonical(one) not in self.wait.dead)

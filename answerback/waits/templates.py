@@ -11,15 +11,16 @@ from answerback.model import Schedule
 VARIABLES = ("number", "subject", "name", "original")
 #: characters a template of an operator may have
 LONGEST_TEMPLATE = 10_000
-#: octets and lines of the original a nudge repeats
+#: lines of the original a nudge repeats, and characters of each
 QUOTED_LINES, QUOTED_WIDTH = 200, 900
 #: one text per number; the last serves every further one
-BUILT_IN = (
-    "Hello$name,\n\nmay I come back to my message below? A short reply is enough.\n\nThank you.\n\n$original",
-    "Hello$name,\n\nI still need your answer to the message below. If somebody else can give it, please pass "
-    "it on to them.\n\nThank you.\n\n$original",
-    "Hello$name,\n\nthis is my last question about the message below for now. If you can not answer, a word "
-    "about that helps too.\n\nThank you.\n\n$original",
+BUILT_IN = tuple(
+    f"Hello$name,\n\n{words}\n\nThank you.\n\n$original"
+    for words in (
+        "may I come back to my message below? A short reply is enough.",
+        "I still need your answer to the message below. If somebody else can give it, please pass it on.",
+        "this is my last question about the message below. If you can not answer, please say so.",
+    )
 )
 #: RFC 5322 section 3.6.5 knows `Re: `; mail programs write it in their own language
 _RE = re.compile(r"\s*(re|aw|sv|vs|ref|rv|antw|odp)\s*(\[\d+\])?\s*[:\uff1a]", re.IGNORECASE)

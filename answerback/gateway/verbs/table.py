@@ -147,6 +147,7 @@ def _once(context: Context, caller: Caller, verb: Verb, request: requests.Reques
             if remembered is None:
                 result = verb.run(context.work(tx, caller.scope), caller, request)
                 idempotency.finish(tx, caller.scope, owner, key, 200, json.dumps(result), now)
+                context.crash("queued")
                 return result
     except Refused as refused:
         if refused.status in FINAL:

@@ -1,0 +1,1 @@
+"""The ways into the gateway for agents and operators: the command line and HTTP."""

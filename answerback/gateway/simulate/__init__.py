@@ -1,0 +1,1 @@
+"""Plays scenario folders through the real code, with a virtual clock and scripted edges."""
