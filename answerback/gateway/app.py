@@ -55,13 +55,14 @@ def initialise(settings: Settings) -> Json:
     db = Database.open(settings.database_url, create=True)
     try:
         db.migrate()
-        _furnish(db, settings.tenant)
+        furnish(db, settings.tenant)
     finally:
         db.close()
     return {"home": str(settings.home), "database": settings.database_url, "keyring_made": made_keyring}
 
 
-def _furnish(db: Database, tenant: str) -> None:
+def furnish(db: Database, tenant: str) -> None:
+    """Add the tenant and the built-in schedules; what exists is kept."""
     now = SystemClock().now()
     with db.write() as tx:
         if tenant not in tenants.tenants(tx):

@@ -45,6 +45,7 @@ def arrive(work: Work, received: Received, mail: Inbound) -> None:
     if reason := own_or_loop(work, inbox, mail) or duplicate(work, received, mail):
         drop(work, received, reason)
         return
+    count_forged(work, received.recipient)
     reply_address = named_by(work, inbox, "reply_address", received, mail)
     return_path = named_by(work, inbox, "return_path", received, mail)
     clues = gather(mail, reply_address=reply_address, return_path=return_path)
@@ -91,20 +92,21 @@ def duplicate(work: Work, received: Received, mail: Inbound) -> str:
 
 
 def named_by(work: Work, inbox: Inbox, kind: tokens.Kind, received: Received, mail: Inbound) -> Known | None:
-    """Return the message a token in one of the addresses the mail was sent to names; a bad MAC is counted."""
+    """Return the message that a token in one of the addresses the mail was sent to names."""
     keys = work.context.keyring.mac_keys
     for address in (received.recipient, *(one.email for one in (*mail.to, *mail.cc))):
         read = tokens.read_address(address, kind, keys)
         if read and read[0].lower() == inbox.address.lower():
             return conversations.known_message(work.tx, work.scope, tokens.public_id("msg", read[1]))
-    forged = received.recipient.rpartition("@")[0].rpartition("+")[2]
-    if len(forged) == tokens.LENGTH and not _is_any_token(forged, keys):
-        tenants.count(work.tx, work.scope, "bad_mac")
     return None
 
 
-def _is_any_token(token: str, keys: tuple[bytes, ...]) -> bool:
-    return any(tokens.verify(kind, token, keys) is not None for kind in tokens.KINDS)
+def count_forged(work: Work, recipient: str) -> None:
+    """Count a sub-address that has the shape of ours and no MAC of ours; its mail is plain mail."""
+    token, keys = recipient.rpartition("@")[0].rpartition("+")[2], work.context.keyring.mac_keys
+    genuine = any(tokens.verify(kind, token, keys) is not None for kind in tokens.KINDS)
+    if len(token) == tokens.LENGTH and not genuine:
+        tenants.count(work.tx, work.scope, "bad_mac")
 
 
 def drop(work: Work, received: Received, reason: str) -> None:

@@ -12,7 +12,7 @@ import anyio
 import structlog
 
 from answerback.errors import AnswerbackError
-from answerback.gateway import advance, composing, outgoing, reports
+from answerback.gateway import advance, composing, intake, outgoing, reports
 from answerback.model import (
     RUNNING,
     Envelope,
@@ -127,6 +127,9 @@ def claim(context: Context, scope: Scope, message_id: str) -> HandOver | None:
             )
             octets, return_path = b"", ""
     context.crash("before_send")
+    if message.wait_id:
+        # Whoever wrote before this instant is not nagged: what came in is read before the lock is taken.
+        intake.process_all(context)
     with context.db.write() as tx:
         work = context.work(tx, scope)
         if message.wait_id:

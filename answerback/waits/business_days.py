@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
+from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 from answerback.errors import BadRequest
@@ -156,12 +157,8 @@ def working_time(start: datetime, end: datetime, calendar: Calendar) -> timedelt
     Raises:
         BadRequest: the calendar has no working day for over a year.
     """
-    total = timedelta()
-    for opens, closes in _windows_from(start, calendar):
-        if opens >= end:
-            break
-        total += min(closes, end) - opens
-    return total
+    inside = takewhile(lambda window: window[0] < end, _windows_from(start, calendar))
+    return sum((min(closes, end) - opens for opens, closes in inside), timedelta())
 
 
 def add_working_time(start: datetime, delta: timedelta, calendar: Calendar) -> datetime:
@@ -196,12 +193,17 @@ def _business_days(day: date, calendar: Calendar) -> Iterator[date]:
     idle = 0
     while idle < HORIZON:
         idle += 1
-        if calendar.is_business_day(day):
+        if calendar.is_business_day(day) and _exists(day, calendar.zone):
             idle = 0
             yield day
         day += DAY
     problem = f"it has no working day in the {HORIZON} days before {day}; take holidays out of it"
     raise BadRequest(field="calendar", problem=problem)
+
+
+def _exists(day: date, zone: ZoneInfo) -> bool:
+    """Tell whether the calendar of a zone has a day: Samoa went from 29 to 31 December 2011."""
+    return local_instant(datetime.combine(day, time.min), zone).astimezone(zone).date() == day
 
 
 def _intervals(day: date, calendar: Calendar) -> Iterator[tuple[datetime, datetime]]:

@@ -44,13 +44,13 @@ def _row(rule: Rule) -> str:
     conditions = ", ".join((rule.event.__name__, *(_spaced(guard.__name__) for guard in rule.when)))
     done = [] if rule.change.__name__ == "keep" else [_spaced(rule.change.__name__)]
     done += [_spaced(effect.__name__) for effect in rule.effects]
-    return f"| {_from(rule)} | {conditions} | {_to(rule)} | {', '.join(done) or '–'} |"
+    return f"| {_from(rule)} | {conditions} | {_to(rule)} | {', '.join(done) or 'nothing'} |"
 
 
 def _from(rule: Rule) -> str:
     if rule.states == ENDED:
         return "any ended"
-    return ", ".join(str(state or "–") for state in _ordered(rule))
+    return ", ".join(str(state or "nothing") for state in _ordered(rule))
 
 
 def _to(rule: Rule) -> str:
@@ -70,26 +70,27 @@ def page() -> str:
     """Return the documentation page about the wait, drawn from the table."""
     return f"""# The wait and its rules
 
-The wait is the follow-up clock of one conversation. Its rules stand in one table, `answerback/waits/table.py`; nothing
-else changes a wait. This page is drawn from that table.
+The wait is the follow-up clock of one conversation. Its rules stand in one table,
+`answerback/waits/table.py`; nothing else changes a wait. This page is drawn from that table.
 
 ```mermaid
 {mermaid()}
 ```
 
-Read the rows from the top: the first one that fits decides. Where none fits nothing changes, so an event that is told
-twice happens once, and an illegal move changes nothing.
+Read the rows from the top: the first one that fits decides. Where none fits nothing changes, so an event
+that is told twice happens once, and an illegal move changes nothing.
 
 {rows()}
 
-**What ends or pauses a wait** takes its nudges back in the same step, so none leaves afterwards. A wait that goes on
-counts the gap of its next step anew; a number is used for one nudge only.
+**What ends or pauses a wait** takes its nudges back in the same step, so none leaves afterwards. A wait that
+goes on counts the gap of its next step anew; a number is used for one nudge only.
 
-**A required recipient** is a To address that may answer. A dead one of several is left out of the nudges; with the last
-one the wait is abandoned. Only when every one that is not dead is away does the wait move: to one business day after the
-return date, or by `away_default` business days where the notice names none; never past the deadline, at most 3 times,
-and at most `away_limit` business days in all.
+**A required recipient** is a To address that may answer. A dead one of several is left out of the nudges;
+with the last one the wait is abandoned. Only when every one that is not dead is away does the wait move: to
+one business day after the return date, or by `away_default` business days where the notice names none; never
+past the deadline, at most 3 times, and at most `away_limit` business days in all.
 
-**Paused** waits go on when a person says so: the gap of the next step counts from then, or the step is due one business
-day after the day the person names. A due time a person sets is obeyed literally, outside the working hours too.
+**Paused** waits go on when a person says so: the gap of the next step counts from then, or the step is due
+one business day after the day the person names. A due time a person sets is obeyed literally, outside the
+working hours too.
 """

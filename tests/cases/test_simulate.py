@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import shutil
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,9 +13,13 @@ from typing import Any
 import pytest
 
 from answerback.errors import BadRequest
-from answerback.gateway.simulate import dialogue, edges
+from answerback.gateway.simulate import dialogue, edges, outcome
 from answerback.gateway.simulate.play import local
 from answerback.gateway.simulate.run import main
+from answerback.gateway.simulate.scenario import load
+from answerback.gateway.simulate.stage import Stage
+from answerback.model import Envelope
+from answerback.store.session import Database
 
 OWN = Path(__file__).resolve().parents[2] / "fixtures" / "own"
 HOLDING = OWN / "two-nudges-then-abandoned"
@@ -92,11 +99,15 @@ def test_a_folder_without_scenarios_is_refused(tmp_path: Path) -> None:
         main([str(tmp_path)], as_json=False)
 
 
-def test_a_folder_of_scenarios_is_played_in_order_of_name(capsys: pytest.CaptureFixture[str]) -> None:
-    main([str(OWN)], as_json=True)
-    *lines, _ = capsys.readouterr().out.splitlines()
-    names = [json.loads(line)["scenario"] for line in lines]
-    assert names == sorted(path.name for path in OWN.iterdir() if path.is_dir())
+def test_a_folder_of_scenarios_is_played_in_order_of_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("b", "a"):
+        shutil.copytree(HOLDING, tmp_path / name)
+    assert main([str(tmp_path)], as_json=True) == 0
+    *lines, closing = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["scenario"] for line in lines] == ["a", "b"]
+    assert closing == "2 passed, 0 failed"
 
 
 @pytest.mark.parametrize(
@@ -131,3 +142,74 @@ def test_numbers_drawn_from_one_seed_are_the_same_and_never_repeat() -> None:
     drawn = [one() for _ in range(50)]
     assert drawn == [other() for _ in range(50)]
     assert len(set(drawn)) == 50
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    db = Database.open("sqlite://", create=True)
+    with asyncio.Runner() as runner:
+        yield Stage(load(HOLDING), runner, db)
+    db.close()
+
+
+def test_an_error_of_the_product_is_recorded_and_the_process_lives(stage: Stage) -> None:
+    assert stage.do(lambda: 1 // 0) is None
+    assert (stage.running, stage.record.errors) == (
+        True,
+        ["ZeroDivisionError: integer division or modulo by zero"],
+    )
+    assert outcome.final(stage)["errors"] == 1
+
+
+def test_a_group_of_errors_without_a_death_in_it_is_an_error(stage: Stage) -> None:
+    def fail() -> None:
+        raise ExceptionGroup("several", [ValueError("one")])
+
+    stage.do(fail)
+    assert (stage.running, len(stage.record.errors)) == (True, 1)
+
+
+def test_a_dead_process_does_nothing_until_it_is_started(stage: Stage) -> None:
+    stage.crash.arm("queued")
+    assert stage.do(lambda: stage.crash("received")) is None
+    stage.do(lambda: stage.crash("queued"))
+    assert not stage.running
+    assert stage.do(lambda: 1) is None
+    stage.start()
+    assert stage.do(lambda: 1) == 1
+
+
+def _hand_over(relay: edges.ScriptedRelay, *recipients: str) -> dict[str, str]:
+    envelope = Envelope(octets=b"Message-ID: <a@b>\r\n\r\n", return_path="", recipients=recipients)
+    receipt = asyncio.run(relay.hand_over(envelope, note=lambda _point: None))
+    return {name: str(result.outcome) for name, result in receipt.results.items()}
+
+
+def test_a_fault_of_one_recipient_leaves_the_others_alone_and_ends_after_its_times() -> None:
+    relay = edges.ScriptedRelay(edges.VirtualClock(datetime(2025, 3, 4, tzinfo=UTC)))
+    relay.fail(edges.Refusal(kind="rcpt_reply", reply="550 5.1.1 no", recipient="b@x.example"), 1)
+    assert _hand_over(relay, "a@x.example") == {"a@x.example": "sent"}
+    assert _hand_over(relay, "a@x.example", "b@x.example") == {"a@x.example": "sent", "b@x.example": "failed"}
+    assert _hand_over(relay, "b@x.example") == {"b@x.example": "sent"}
+    assert [copy.accepted for copy in relay.wire] == [("a@x.example",), ("a@x.example",), ("b@x.example",)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "outcome_", "on_the_wire"),
+    [
+        ("rcpt_reply", "451 4.7.1 later", "deferred", 0),
+        ("data_reply", "554 5.7.1 never", "failed", 0),
+        ("unreachable", "", "deferred", 0),
+        ("lost_after_dot", "", "unknown", 1),
+        ("rename", "<c@d>", "sent", 1),
+    ],
+)
+def test_a_relay_fails_the_way_it_is_told_until_it_is_healed(
+    kind: str, reply: str, outcome_: str, on_the_wire: int
+) -> None:
+    relay = edges.ScriptedRelay(edges.VirtualClock(datetime(2025, 3, 4, tzinfo=UTC)))
+    relay.fail(edges.Refusal(kind=kind, reply=reply), None)
+    assert _hand_over(relay, "a@x.example") == {"a@x.example": outcome_}
+    assert len(relay.wire) == on_the_wire
+    relay.heal()
+    assert _hand_over(relay, "a@x.example") == {"a@x.example": "sent"}

@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from answerback.client import Client
 from answerback.errors import Unreachable
@@ -28,10 +28,11 @@ from answerback.model import Json
 #: seconds anything may take that has to happen
 PATIENCE = 60.0
 KILLED = 137
+T = TypeVar("T")
 OUTGOING = ("queued", "handing_over", "deferred")
 
 
-def until[T](look: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
+def until(look: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
     """Return what `look` returns once that is true; fail when it has not come in time."""
     end = time.monotonic() + seconds
     while not (found := look()):
@@ -202,8 +203,9 @@ class Place:
             with smtplib.SMTP("127.0.0.1", int(self.ports["smtp_port"]), timeout=20) as smtp:
                 smtp.sendmail("pat@supplier.example", [recipient], octets)
                 self.accepted.add(sha256(octets).hexdigest())  # before QUIT: the 250 is what counts
-        except smtplib.SMTPResponseException:
-            raise
+        except smtplib.SMTPResponseException as refusal:
+            assert refusal.smtp_code // 100 == 4, refusal
+            return False
         except (OSError, smtplib.SMTPException):
             return sha256(octets).hexdigest() in self.accepted
         return True

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
+from itertools import pairwise
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -142,7 +143,7 @@ def plan(steps: Sequence[Step], since: datetime, place: Place, end: datetime | N
     if units == {"s"}:
         return _shrink_plain([amount for amount, _ in steps], since, end)
     marks = [since, *dues]
-    gaps = [working_minutes(a, b, place) for a, b in zip(marks, marks[1:], strict=False)]
+    gaps = [working_minutes(a, b, place) for a, b in pairwise(marks)]
     room = Fraction(working_minutes(since, end, place))
     reached = _reached(gaps, room)
     return (*(after_working_minutes(since, minutes, place) for minutes in reached), end)

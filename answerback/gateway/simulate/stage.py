@@ -109,12 +109,19 @@ class Stage:
         except Killed:
             self.die()
         except BaseExceptionGroup as group:
-            if group.subgroup(Killed) is None:
-                raise
-            self.die()
+            self._fail(group)
         except Exception as error:  # noqa: BLE001 - a fault of the product is what a simulation is to show
             self.record.errors.append(f"{type(error).__name__}: {error}")
         return None
+
+    def _fail(self, group: BaseExceptionGroup[BaseException]) -> None:
+        """A death anywhere in a group of tasks is everybody's; else it is an error like any other."""
+        if group.subgroup(Killed):
+            self.die()
+        elif isinstance(group, Exception):
+            self.record.errors.append(f"{type(group).__name__}: {group}")
+        else:
+            raise group
 
     def die(self) -> None:
         """End the process without a word; what it was handing over keeps its lease."""

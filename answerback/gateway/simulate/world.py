@@ -25,6 +25,7 @@ from answerback.model import (
     Suppression,
     Waitpoint,
     WaitpointState,
+    WaitRow,
     WaitState,
 )
 from answerback.store import conversations, outbox, schedules, tenants, waitpoints
@@ -254,23 +255,31 @@ def _waitpoint(work: Work, world: World, given: Observed) -> None:
 
 
 def _wait(work: Work, waitpoint: Waitpoint, sent: list[Message], state: str) -> None:
-    """Start the wait at the last sending, then put it into the state the scenario names."""
+    """Let the machine begin the wait, then put it into the state the scenario names."""
+    wanted, reason = _WAIT_STATES[state]
+    first = sent[0].at if wanted is WaitState.NUDGED else sent[-1].at
+    row = _begun(replace(work, now=first), waitpoint)
+    if wanted is WaitState.WAITING:
+        return
     last = replace(work, now=sent[-1].at)
+    wait = replace(row.wait, state=wanted, reason=reason)
+    if wanted is WaitState.NUDGED:
+        wait = replace(wait, nudges=max(len(sent) - 1, 1), plan=row.wait.plan[1:] or row.wait.plan)
+    else:
+        resume_to = WaitState.WAITING if wanted is WaitState.PAUSED else None
+        wait = replace(wait, plan=(), resume_to=resume_to)
+    waiting.save_wait(work.tx, SCOPE, row.id, wait, last.now)
+    # Counts the remaining gaps from the last nudge; a wait that stands still or has ended ignores it.
+    advance.advance(last, row.id, events.Sent(at=last.now), cause={"scenario": state})
+
+
+def _begun(work: Work, waitpoint: Waitpoint) -> WaitRow:
     stored = schedules.schedule_policy(work.tx, SCOPE, SCHEDULE)
     assert stored is not None
     schedule = from_policy(SCHEDULE, *stored)
-    known: Json = {"scenario": state}
-    row = advance.start(
-        last, waitpoint.conversation_id, waitpoint.id, schedule, cause=known, event=events.Sent(at=last.now)
-    )
-    wanted, reason = _WAIT_STATES[state]
-    nudged = len(sent) - 1 if wanted is WaitState.NUDGED else 0
-    if wanted is WaitState.WAITING:
-        return
-    plan = row.wait.plan[min(nudged, len(row.wait.plan) - 1) :] if wanted in RUNNING else ()
-    resume_to = WaitState.WAITING if wanted is WaitState.PAUSED else None
-    changed = replace(row.wait, state=wanted, reason=reason, nudges=nudged, plan=plan, resume_to=resume_to)
-    waiting.save_wait(work.tx, SCOPE, row.id, changed, last.now)
+    sent = events.Sent(at=work.now)
+    cause: Json = {"scenario": str(waitpoint.correlation_key)}
+    return advance.start(work, waitpoint.conversation_id, waitpoint.id, schedule, cause=cause, event=sent)
 
 
 def responders(addresses: Iterable[str]) -> tuple[str, ...]:

@@ -1,0 +1,34 @@
+"""Homes to crash: one is furnished, the others are copies of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.crash.place import Place, furnish
+
+Settle = Callable[[], Place]
+
+
+@pytest.fixture(scope="module")
+def new_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settle]:
+    """Return a place as new at every call; its processes end with the module."""
+    folder = tmp_path_factory.mktemp("crash")
+    model = furnish(folder / "model", folder / "bytecode")
+    places, numbers = [model], count(1)
+
+    def make() -> Place:
+        home = Path(shutil.copytree(model.home, folder / f"home-{next(numbers)}"))
+        place = replace(model, home=home, receiver=None, gateway=None, ports={}, accepted=set(), kills=0)
+        places.append(place)
+        place.start_receiver()
+        return place
+
+    yield make
+    for place in places:
+        place.close()
