@@ -257,6 +257,12 @@ class Unreachable(Unable):
     code = "unreachable"
 
 
+class DemoFailed(Unable):
+    """The demo can not go on: {problem}"""
+
+    code = "demo_failed"
+
+
 class Internal(AnswerbackError):
     """Something went wrong in the gateway, and nothing was stored. Its log says what, under {request_id}."""
 

@@ -110,7 +110,7 @@ def _nudge(
     waitpoint = waitpoints.waitpoint(work.tx, work.scope, row.waitpoint_id) if row.waitpoint_id else None
     first = facts.first_message(work.tx, work.scope, row, waitpoint)
     assert first is not None
-    # The parent is the last message really sent (design §13.12); before any was, the first.
+    # The parent is the last message really sent; before any was, the first.
     parent = conversations.last_sent(work.tx, work.scope, row.conversation_id) or first
     names = {a.email: a.name for a in outgoing.addresses(first.content, "to")}
     subject, text = templates.nudge(
@@ -199,7 +199,7 @@ def open_review(work: Work, reason: str, about: About, details: Json | None = No
 def resolve(work: Work, resolution: Resolution, *, cause: Json) -> None:
     """Close a waitpoint by its one reply and end its waits as replied.
 
-    If other waitpoints of the conversation stay open, a new wait starts for them (design §5).
+    If other waitpoints of the conversation stay open, a new wait starts for them.
     """
     waitpoint = waitpoints.waitpoint(work.tx, work.scope, resolution.waitpoint_id, lock=True)
     assert waitpoint is not None

@@ -32,7 +32,7 @@ from answerback.waits.schedule import BUILT_IN, to_policy
 
 log = structlog.get_logger()
 
-#: how often a change by another process is looked for (design §12.23)
+#: how often a change by another process is looked for
 LOOK_EVERY = 0.25
 
 Asgi = Callable[[Context, Changes], Any]

@@ -20,7 +20,7 @@ def of(tx: Tx, scope: Scope, address: str, inbox: Inbox) -> tuple[Calendar, str]
     """Return a recipient's calendar and where its zone came from.
 
     The source is `contact`, `country` (of the contact), `inbox` or `none`; with none, windows are
-    13-16 UTC, Monday to Friday (design §4).
+    13-16 UTC, Monday to Friday.
     """
     contact = tenants.contact_of(tx, scope, address)
     hours = contact.hours if contact else {}

@@ -25,7 +25,7 @@ MAX_RECIPIENTS = 50
 MAX_TEXT = 1 << 20
 #: octets of all attachments together
 MAX_ATTACHMENTS = 10 << 20
-#: business days a waitpoint outlives its wait where no deadline is given (design §4)
+#: business days a waitpoint outlives its wait where no deadline is given
 EXPIRES_AFTER_ABANDON = 5
 LONGEST = timedelta(days=30)
 
@@ -110,7 +110,7 @@ def responders(tx: Tx, scope: Scope, default: tuple[str, ...], question: Questio
     """Return the responder set: the given names, else the addresses written to.
 
     Raises:
-        BadRequest: an own address would answer, or a name is of no known kind (design §5).
+        BadRequest: an own address would answer, or a name is of no known kind.
     """
     if not question.key or len(question.key) > 200:
         raise BadRequest(field="key", problem="give a correlation key of 1 to 200 characters")

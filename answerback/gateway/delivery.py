@@ -63,7 +63,7 @@ def redacted(context: Context, text: str) -> str:
 
 
 def parts(context: Context, message: Message, pieces: Iterable[Part], nonce: str) -> list[Json]:
-    """Return the typed, untrusted parts as an agent gets them (design §8)."""
+    """Return the typed, untrusted parts as an agent gets them."""
     source: Json = {"author": f"email:{message.sender.email.lower()}", "verified": False, "channel": "email"}
     shown: list[Json] = []
     for number, piece in enumerate(pieces, start=1):

@@ -43,7 +43,7 @@ def schedule_of(tx: Tx, scope: Scope, row: WaitRow) -> Schedule:
 
 
 def required_recipients(tx: Tx, scope: Scope, row: WaitRow, waitpoint: Waitpoint | None) -> tuple[str, ...]:
-    """Return the To addresses whose answer is needed: those that are responders (design §4)."""
+    """Return the To addresses whose answer is needed: those that are responders."""
     first = first_message(tx, scope, row, waitpoint)
     to = [address.email for address in outgoing.addresses(first.content, "to")] if first else []
     if waitpoint is None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 SAFETY = timedelta(seconds=15)
-#: wall against monotonic: a larger difference since the last tick means the wall was moved (design §3)
+#: wall against monotonic: a larger difference since the last tick means the wall was moved
 JUMP = timedelta(seconds=60)
 #: how long nothing is claimed after a jump
 HOLD = timedelta(minutes=2)
@@ -47,7 +47,7 @@ class Tick:
         if self._jumped():
             return 0
         sending.recover(self._context)
-        # Whoever wrote before this instant is not nagged (design §3).
+        # Whoever wrote before this instant is not nagged.
         intake.process_all(self._context)
         done = self._waits() + self._waitpoints()
         if done:

@@ -10,7 +10,7 @@ from answerback.model.scope import value
 
 
 class PartKind(StrEnum):
-    """What a piece of an inbound message is (design §1, `part`)."""
+    """What a piece of an inbound message is."""
 
     REPLY = "reply"
     INLINE = "inline"
@@ -44,7 +44,7 @@ class InboundKind(StrEnum):
 
 
 class Trust(StrEnum):
-    """How far the claimed sender is proven (design §6)."""
+    """How far the claimed sender is proven."""
 
     AUTHENTICATED = "authenticated"
     UNAUTHENTICATED = "unauthenticated"

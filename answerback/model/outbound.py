@@ -78,7 +78,7 @@ class Receipt:
 
 
 class OutboxState(StrEnum):
-    """Where one recipient's copy stands on its way out (design §3, §12.1)."""
+    """Where one recipient's copy stands on its way out."""
 
     QUEUED = "queued"
     HANDING_OVER = "handing_over"

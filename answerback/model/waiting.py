@@ -11,7 +11,7 @@ from answerback.model.scope import Json, value
 
 
 class WaitState(StrEnum):
-    """The follow-up clock of one conversation (design §4)."""
+    """The follow-up clock of one conversation."""
 
     WAITING = "waiting"
     NUDGED = "nudged"
@@ -84,7 +84,7 @@ class Wait:
 
 
 class WaitpointState(StrEnum):
-    """The life of an expectation (design §5)."""
+    """The life of an expectation."""
 
     OPEN = "open"
     STALLED = "stalled"
@@ -97,7 +97,7 @@ OPEN_STATES = frozenset({WaitpointState.OPEN, WaitpointState.STALLED})
 
 
 class Timing(StrEnum):
-    """When a reply came, seen from its waitpoint (design §5)."""
+    """When a reply came, seen from its waitpoint."""
 
     EARLY = "early"
     ON_TIME = "on_time"

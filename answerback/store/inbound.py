@@ -41,7 +41,7 @@ _NEXT = _WHOLE.where(_STORED, _DUE).order_by(_OWN.c.at, _OWN.c.id).limit(1)
 def keep(tx: Tx, received: Received, source: str = "smtp") -> str | None:
     """Store a mail as it came and return its id, None where the inbox has that mail already.
 
-    A mail to two inboxes is kept twice (design §12.14).
+    A mail to two inboxes is kept twice.
     """
     row = {
         **scope_of(received.scope),

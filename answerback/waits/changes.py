@@ -39,8 +39,9 @@ def make_nudge(moment: Moment) -> Wait:
 
 
 def delay(moment: Moment) -> Wait:
-    """Look again in 15 minutes."""
-    return _due(moment, moment.wait, _in_window(moment, moment.now + UNSENT_DELAY))
+    """Look again in 15 minutes; what leaves until then is still counted from when it left."""
+    delayed = _due(moment, moment.wait, _in_window(moment, moment.now + UNSENT_DELAY))
+    return replace(delayed, since=moment.wait.since)
 
 
 def fit(moment: Moment) -> Wait:

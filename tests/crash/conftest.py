@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -12,19 +11,21 @@ import pytest
 
 from tests.crash.place import Place, furnish
 
-Settle = Callable[[], Place]
+NewPlace = Callable[[], Place]
 
 
 @pytest.fixture(scope="module")
-def new_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settle]:
+def new_place(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[NewPlace]:
     """Return a place as new at every call; its processes end with the module."""
     folder = tmp_path_factory.mktemp("crash")
-    model = furnish(folder / "model", folder / "bytecode")
+    cache = request.config.cache
+    assert cache is not None
+    model = furnish(folder / "model", cache.mkdir("bytecode"))
     places, numbers = [model], count(1)
 
     def make() -> Place:
         home = Path(shutil.copytree(model.home, folder / f"home-{next(numbers)}"))
-        place = replace(model, home=home, receiver=None, gateway=None, ports={}, accepted=set(), kills=0)
+        place = Place(home, model.bytecode, model.key, model.principal)
         places.append(place)
         place.start_receiver()
         return place

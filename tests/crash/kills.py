@@ -120,7 +120,9 @@ def during_send_nudge(place: Place, key: str, die: Callable[[str], None], again:
     _nudged_to_the_end(place, key, paused=True)
 
 
-def after_send_original(place: Place, key: str, die: Callable[[str], None], again: Callable[[], None]) -> None:
+def after_send_original(
+    place: Place, key: str, die: Callable[[str], None], again: Callable[[], None]
+) -> None:
     """Killed after the server's 250: unknown, not sent again; `send_again` repeats the same Message-ID."""
     die("after_send")
     place.ask(key, "slow")

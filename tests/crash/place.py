@@ -8,6 +8,7 @@ import smtplib
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -68,6 +69,10 @@ class Place:
     #: sha256 of the octets our 250 was given for
     accepted: set[str] = field(default_factory=set)
     kills: int = 0
+    #: seconds a hand-over stays with a process that has died
+    lease: int = 1
+    #: what belongs to one thread
+    mine: threading.local = field(default_factory=threading.local)
 
     @property
     def armed(self) -> Path:
@@ -114,7 +119,7 @@ class Place:
             "ANSWERBACK_SMTP_OUT__HOST": "127.0.0.1",
             "ANSWERBACK_SMTP_OUT__PORT": str(self.ports["relay"]),
             "ANSWERBACK_SMTP_OUT__SECURITY": "none",
-            "ANSWERBACK_SMTP_OUT__LEASE": "1",
+            "ANSWERBACK_SMTP_OUT__LEASE": str(self.lease),
             "ANSWERBACK_CRASH_AT": crash_at,
             "NO_PROXY": "127.0.0.1",
         }
@@ -183,9 +188,17 @@ class Place:
         return [mail for mail in self.log() if recipient in mail.recipients]
 
     def call(self, verb: str, *, once: str = "", **given: object) -> Json:
-        """Carry a verb out over HTTP as the agent."""
-        with Client(str(self.ports["http_url"]), self.key, timeout=20) as client:
-            return client.call(verb, idempotency_key=once, **given)
+        """Carry a verb out over HTTP as the agent; each thread keeps its connection."""
+        if getattr(self.mine, "client", None) is None:
+            self.mine.client = Client(str(self.ports["http_url"]), self.key, timeout=20)
+        client: Client = self.mine.client
+        return client.call(verb, idempotency_key=once, **given)
+
+    def hang_up(self) -> None:
+        """Close this thread's connection."""
+        if getattr(self.mine, "client", None) is not None:
+            self.mine.client.close()
+            self.mine.client = None
 
     def ask(self, key: str, schedule: str) -> Json | None:
         """Ask the supplier of that name; None where the gateway died before it answered."""

@@ -50,6 +50,7 @@ def kill_in_turn(place: Place, points: tuple[str, ...], rounds: int = 1) -> list
             kill(place, f"{point}-{number}", die, again)
             laws.check(place)
             survived.append(point)
+    place.hang_up()
     assert place.stop() == 0
     return survived
 
@@ -79,12 +80,17 @@ def test_a_gateway_killed_at_a_named_point_goes_on_without_loss(
         ("@nowhere", "stored", 0),
     ],
 )
-def test_a_process_dies_at_the_passing_asked_for_and_at_no_other(asked: str, passings: str, code: int) -> None:
+def test_a_process_dies_at_the_passing_asked_for_and_at_no_other(
+    asked: str, passings: str, code: int
+) -> None:
     code_text = (
         "import sys; from answerback.gateway.crash import from_environment as read; "
         "crash = read({'ANSWERBACK_CRASH_AT': sys.argv[1]}); [crash(point) for point in sys.argv[2].split()]"
     )
-    assert subprocess.run([sys.executable, "-P", "-c", code_text, asked, passings], check=False).returncode == code
+    assert (
+        subprocess.run([sys.executable, "-P", "-c", code_text, asked, passings], check=False).returncode
+        == code
+    )
 
 
 @pytest.mark.prove

@@ -73,23 +73,26 @@ def add_business_days(at: datetime, count: int, place: Place) -> datetime:
     No days added is the start itself, never an instant before it, even in an hour that comes twice.
     """
     start = next_working(at, place)
+    if count == 0:
+        return start
     wall = start.astimezone(place.zone)
     day, left = wall.date(), count
     for minute in minutes_from(start):
-        if left == 0:
-            break
         today = minute.astimezone(place.zone).date()
         if today > day:
             day = today
             left -= place.is_business_day(day)
-    if count == 0:
-        return start
-    # seconds ride along: the walk itself is in whole minutes
-    odd = timedelta(seconds=start.second, microseconds=start.microsecond)
-    whole = datetime.combine(day, wall.time()) - odd
-    landed = first_at_or_after(whole, start.replace(second=0, microsecond=0), place.zone)
-    shown = landed.astimezone(place.zone).replace(tzinfo=None)
-    return next_working(landed + (odd if shown == whole else timedelta()), place)
+        if left == 0:
+            return _land(datetime.combine(day, wall.time()), minute, place)
+    raise AssertionError("unreachable: the walk ends by itself")
+
+
+def _land(wall: datetime, midnight: datetime, place: Place) -> datetime:
+    """Walk the last day, from its first minute on, to the wall time (naive) and into the window."""
+    odd = timedelta(seconds=wall.second, microseconds=wall.microsecond)
+    minute = first_at_or_after(wall - odd, midnight, place.zone)
+    exists = minute.astimezone(place.zone).replace(tzinfo=None) == wall - odd
+    return next_working(minute + odd if exists else minute, place)
 
 
 def working_minutes(start: datetime, end: datetime, place: Place) -> int:

@@ -198,6 +198,8 @@ def test_worked_table_of_ends(days: str) -> None:
             "2025-03-10T18:00+01:00",
             ("2025-03-05T09:40+01:00", "2025-03-07T09:20+01:00", "2025-03-10T18:00+01:00"),
         ),
+        # 540 minutes from Monday 16:00 end with Tuesday's window: Wednesday 9:00
+        (((2, "bd"), (2, "bd")), "2025-03-03T16:00+01:00", "2025-03-06T10:00+01:00", ("2025-03-05T09:00+01:00", "2025-03-06T10:00+01:00")),
         # no working minute is left: only the end
         (((1, "bd"), (1, "bd")), "2025-03-07T18:00+01:00", "2025-03-09T12:00+01:00", ("2025-03-09T12:00+01:00",)),
         # plain durations shrink in real time and know no window

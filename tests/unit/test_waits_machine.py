@@ -131,7 +131,7 @@ CASES: dict[str, Case] = {
         events.Due(),
         "5 09:00",
         facts(unsent=True, review_open=True),
-        replace(WAITING, since=z("5 09:15"), plan=at("5 09:15", "7 09:15", "12 09:15")),
+        replace(WAITING, plan=at("5 09:15", "7 09:15", "12 09:15")),
         (),
     ),
     "a nudge held up over the evening waits for the window": (
@@ -139,7 +139,15 @@ CASES: dict[str, Case] = {
         events.Due(),
         "5 15:55",
         facts(unsent=True),
-        replace(WAITING, since=z("6 08:00"), plan=at("6 08:00", "10 08:00", "13 08:00")),
+        replace(WAITING, plan=at("6 08:00", "10 08:00", "13 08:00")),
+        (),
+    ),
+    "what leaves while it holds up the next step counts from when it left": (
+        replace(WAITING, plan=at("5 09:15", "7 09:15", "12 09:15")),
+        events.Sent(at=z("5 09:05")),
+        "5 09:05",
+        facts(),
+        replace(WAITING, since=z("5 09:05"), plan=at("7 09:05", "11 09:05", "14 09:05")),
         (),
     ),
     "nobody who wrote is nagged": (

@@ -61,12 +61,14 @@ def serve(line: Line) -> int:
 
 
 def demo(
-    line: Line, once: Annotated[bool, typer.Option("--once", help="end when the story has")] = False
+    line: Line,
+    once: Annotated[bool, typer.Option("--once", help="end when the story has")] = False,
+    speed: Annotated[float, typer.Option("--speed", help="divides every delay, 0.1 to 3")] = 1.0,
 ) -> int:
     """Play three suppliers on this machine and show what becomes of each question."""
     from answerback.gateway.doors import demo as play
 
-    return int(play.main(once=once) or 0)
+    return play.main(once=once, as_json=line.options.as_json, home=line.options.home, speed=speed)
 
 
 def simulate(line: Line, folders: Annotated[list[str], typer.Argument(metavar="DIR...")]) -> int:

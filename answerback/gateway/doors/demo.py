@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -16,28 +13,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from answerback.client import Client
 from answerback.errors import AnswerbackError, BadRequest
-from answerback.gateway.doors import demo_checks, demo_stage, output
+from answerback.gateway.doors import demo_checks, demo_stage
 from answerback.gateway.doors.demo_mails import PEOPLE, SILENT
-from answerback.gateway.doors.demo_stage import Note, Stage
+from answerback.gateway.doors.demo_show import Show
+from answerback.gateway.doors.demo_stage import Note
 from answerback.gateway.doors.demo_story import MAILBOX, QUESTIONS, Story
 from answerback.model import Json
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from answerback.gateway.doors.demo_stage import Stage
 
-AGENT, INBOX, SCHEDULE = "buyer", "buyer@gateway.example", "demo"
-#: seconds: each gap of the schedule at speed 1; the start; the story; one long poll of the mailbox
-GAP, START, PLAY, POLL = 3, 20.0, 30.0, 5.0
-SCOPES: Final = (
-    "send",
-    "messages:read",
-    "waitpoints:read",
-    "waits:read",
-    "mailbox:read",
-    "mailbox:ack",
-)
-COLOURS: Final = {"agent": "bold cyan", MAILBOX: "cyan", "gateway": "magenta", "relay": "magenta"}
 ROOM: Final = "answerback.gateway.doors"
+AGENT, INBOX, SCHEDULE = "buyer", "buyer@gateway.example", "demo"
+#: seconds of each gap of the schedule at speed 1
+GAP = 3
+#: seconds from the start to the end of the story at most, and of one long poll of the mailbox
+LONGEST, POLL = 34.0, 5.0
+SCOPES: Final = ("send", "messages:read", "waitpoints:read", "waits:read", "mailbox:read", "mailbox:ack")
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(*, once: bool, as_json: bool = False, home: str | None = None, speed: float = 1.0) -> int:
@@ -51,28 +44,27 @@ def main(*, once: bool, as_json: bool = False, home: str | None = None, speed: f
     """
     if not 0.1 <= speed <= GAP:
         raise BadRequest(field="--speed", problem=f"is no factor from 0.1 to {GAP}")
-    with _signals(), _folder(home) as folder:
+    _let_signals_interrupt()
+    with _folder(home) as folder:
         demo_stage.isolate(folder)
+        show = Show(as_json=as_json)
+        show.say(
+            "Starting a gateway, its outgoing relay and three suppliers, each in its own process …", "dim"
+        )
         with demo_stage.stage(folder) as stage:
-            show = Show(as_json=as_json)
             return Play(stage, show, speed).run(once=once)
 
 
-@contextlib.contextmanager
-def _signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the demo as Ctrl-C does, so that it tidies up."""
+def _let_signals_interrupt() -> None:
+    """Let SIGTERM and SIGHUP end the demo as Ctrl-C does, so that it tidies up; once is enough."""
 
     def interrupt(_number: int, _frame: object) -> None:
         for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)  # what follows is bounded
+            signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     for number in SIGNALS:
         signal.signal(number, interrupt)
-    yield
-
-
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager
@@ -84,55 +76,9 @@ def _folder(home: str | None) -> Iterator[Path]:
         return
     folder = Path(home).absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadRequest(field="--home", problem=f"{home} is in use; the demo wants a new or empty folder")
+        raise BadRequest(field="--home", problem=f"{home} is in use; the demo wants a new or an empty folder")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     yield folder
-
-
-class Show:
-    """Prints: lines for people on standard output, or beside the JSON on standard error."""
-
-    def __init__(self, *, as_json: bool) -> None:
-        from rich.console import Console
-
-        for stream in (sys.stdout, sys.stderr):
-            # An encoding without our marks must not end the demo.
-            getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
-        self.as_json = as_json
-        self.timeline: list[Json] = []
-        self._began = time.monotonic()
-        self._console: Console = Console(stderr=as_json, highlight=False, markup=False, emoji=False)
-
-    def line(self, who: str, what: str) -> None:
-        """Print one line of the timeline."""
-        from rich.text import Text
-
-        seconds = time.monotonic() - self._began
-        self.timeline.append({"seconds": round(seconds, 3), "who": who, "what": what})
-        colour = COLOURS.get(who, "yellow")
-        self._print(Text.assemble((f"{seconds:5.1f} s  ", "dim"), (f"{who:<20}", colour), output.clean(what)))
-
-    def say(self, text: str, style: str = "") -> None:
-        """Print a line that is no part of the timeline."""
-        from rich.text import Text
-
-        self._print(Text(output.clean(text), style=style))
-
-    def _print(self, text: Any) -> None:
-        self._console.print(text, soft_wrap=True)
-
-    def report(self, report: Json) -> None:
-        """Print the mailbox and the checks, or all of the report as JSON."""
-        if self.as_json:
-            print(json.dumps(report, default=str), flush=True)
-            return
-        self.say("\nThe agent's mailbox:\n", "bold")
-        self.say(json.dumps(report["mailbox"], indent=2, ensure_ascii=False))
-        self.say("\nWhat was to be shown:\n", "bold")
-        checks: Any = report["checks"]
-        for check in checks:
-            mark, style = ("✓", "green") if check["holds"] else ("✗", "bold red")
-            self.say(f"{mark} {check['says']}", style)
 
 
 class Play:
@@ -142,8 +88,10 @@ class Play:
         self._stage = stage
         self._show = show
         self._speed = speed
+        self._until = time.monotonic() + LONGEST
         self._story = Story()
         self._closing = threading.Event()
+        #: what the gateway said when it listened
         self._at: Json = {}
 
     def run(self, *, once: bool) -> int:
@@ -154,42 +102,40 @@ class Play:
             watcher.start()
             try:
                 self._ask(client)
-                self._until_over()
-                checks = demo_checks.examine(self._story)
-                self._show.report(self._report(checks, key, once=once))
+                self._follow()
+                report = self._report() if once else self._report() | {"serving": self._at, "key": key}
+                self._show.report(report)
                 if not once:
                     self._serve_on(key)
             finally:
                 self._closing.set()
                 self._stage.end()
                 watcher.join(POLL)
-        return 0 if all(check["holds"] for check in checks) else 1
+        return 0 if report["ok"] else 1
 
     def _set_up(self) -> str:
         """Start every process and return the agent's key."""
-        stage, until = self._stage, time.monotonic() + START
+        stage = self._stage
         for person in PEOPLE.values():
             stage.start(person.address, f"{ROOM}.demo_people", person.domain, str(self._speed))
         stage.start("relay", f"{ROOM}.demo_relay")
         key = furnish(max(1, round(GAP / self._speed)))
-        ready = stage.first(lambda said: said.get("event") == "ready", set(stage.children), until)
-        ports = {domain: ready[person.address]["port"] for domain, person in PEOPLE.items()}
-        stage.children["relay"].tell(ports)
+        ready = stage.first("event", "ready", set(stage.children), self._until)
+        stage.children["relay"].tell({one.domain: ready[one.address]["port"] for one in PEOPLE.values()})
         demo_stage.set_relay(ready["relay"]["port"])
         stage.start("gateway", f"{ROOM}.demo_leash", "answerback", "serve", "--json")
-        self._at = stage.first(lambda said: said.get("status") == "serving", {"gateway"}, until)["gateway"]
+        self._at = stage.first("status", "serving", {"gateway"}, self._until)["gateway"]
         for person in PEOPLE.values():
             stage.children[person.address].tell({"mx": self._at["smtp_port"]})
-        self._introduce(ready)
+        self._introduce({who: said["port"] for who, said in ready.items()})
         return key
 
-    def _introduce(self, ready: Json) -> None:
-        children = self._stage.children
-        for who, said in ready.items():
-            port: Any = said
-            self._show.line(who, f"takes mail on {demo_stage.HOST}:{port['port']}, process {children[who].pid}")
-        mail = f"{self._at['smtp_host']}:{self._at['smtp_port']}"
-        what = f"takes mail on {mail}, HTTP on {self._at['http_url']}, process {children['gateway'].pid}"
+    def _introduce(self, ports: dict[str, int]) -> None:
+        pids = {who: child.pid for who, child in self._stage.children.items()}
+        host, url = demo_stage.HOST, self._at["http_url"]
+        for who, port in ports.items():
+            self._show.line(who, f"takes mail on {host}:{port} (process {pids[who]})")
+        what = f"takes mail on {host}:{self._at['smtp_port']}, HTTP on {url} (process {pids['gateway']})"
         self._show.line("gateway", what)
 
     def _ask(self, client: Client) -> None:
@@ -207,32 +153,31 @@ class Play:
             try:
                 items: Any = client.read(since, wait=POLL)["items"]
             except AnswerbackError as error:
-                if not self._closing.is_set():
-                    self._stage.notes.put(Note(who=MAILBOX, said={"event": "ended", "problem": error.message}))
+                self._stage.notes.put(Note(who=MAILBOX, said={"event": "ended", "problem": error.message}))
                 return
             for item in items:
                 since = item["sequence"]
                 self._stage.notes.put(Note(who=MAILBOX, said=item))
 
-    def _until_over(self) -> None:
-        """Follow the story until it is over, at most PLAY seconds."""
-        until, told = time.monotonic() + PLAY, False
-        while not self._story.over and (note := self._stage.next(until)):
+    def _follow(self) -> None:
+        """Follow the story until it is over or its time is."""
+        told = False
+        while not self._story.over and (note := self._stage.next(self._until)):
             self._hear(note)
             if self._story.abandoned and not told:
                 told = True
                 self._stage.children[SILENT.address].tell({"answer": True})
-        # What was said at the same time as the last answer belongs to the story too.
-        while not self._stage.notes.empty() and (note := self._stage.next(until)):
+        # What was said in the same moment as the last answer belongs to the story too.
+        while not self._stage.notes.empty() and (note := self._stage.next(self._until)):
             self._hear(note)
 
     def _hear(self, note: Note) -> None:
         if what := self._story.hear(note):
             self._show.line(note.who, what)
 
-    def _report(self, checks: list[Json], key: str, *, once: bool) -> Json:
-        story = self._story
-        report: Json = {
+    def _report(self) -> Json:
+        checks, story = demo_checks.examine(self._story), self._story
+        return {
             "ok": all(check["holds"] for check in checks),
             "checks": checks,
             "asked": story.asked,
@@ -242,15 +187,14 @@ class Play:
             "timeline": self._show.timeline,
             "processes": {who: child.pid for who, child in self._stage.children.items()},
         }
-        return report if once else report | {"serving": self._at, "key": key}
 
     def _serve_on(self, key: str) -> None:
         """Leave the gateway serving until Ctrl-C; new mail is shown as it comes."""
         url = self._at["http_url"]
-        self._show.say(f"\nThe gateway goes on serving at {url} until Ctrl-C. Look at the mailbox yourself:")
+        self._show.say(f"\nThe gateway goes on serving at {url} until Ctrl-C. The agent's mailbox again:\n")
         self._show.say(f"  curl -s -H 'Authorization: Bearer {key}' '{url}/v1/mailbox?since=0'\n")
         with contextlib.suppress(KeyboardInterrupt):
-            while note := self._stage.next(threading.TIMEOUT_MAX):
+            while note := self._stage.next(time.monotonic() + threading.TIMEOUT_MAX / 2):
                 self._hear(note)
 
 
@@ -265,7 +209,7 @@ def furnish(gap: int) -> str:
         door.call("agents.add", {"name": AGENT})
         door.call("inboxes.add", {"address": INBOX, "agent": AGENT, "display_name": "Buyer"})
         for person in PEOPLE.values():
-            contact = {"name": person.name, "addresses": [person.address], "zone": "Europe/London"}
+            contact: Json = {"name": person.name, "addresses": [person.address], "zone": "Europe/London"}
             door.call("contacts.add", contact)
         door.call("schedules.put", {"name": SCHEDULE, "gaps": [f"{gap}s"] * 3})
         made = door.call("keys.create", {"name": "demo", "scopes": SCOPES, "agent": AGENT})

@@ -9,8 +9,18 @@ from answerback.gateway.doors.demo_mails import AWAY, PROMPT, SILENT
 from answerback.gateway.doors.demo_story import QUESTIONS, Story, kind_of, words
 from answerback.model import Json
 
-Items = list[dict[str, Any]]
 SILENT_KEY, PROMPT_KEY, AWAY_KEY = (question.key for question in QUESTIONS)
+
+EXPECTED: Final = frozenset(
+    {
+        "waitpoint.opened",
+        "waitpoint.resolved",
+        "wait.nudged",
+        "wait.postponed",
+        "wait.abandoned",
+        "message.auto_replied",
+    }
+)
 
 
 def _same(left: str, right: str) -> bool:
@@ -48,7 +58,7 @@ def absence_is_no_answer(story: Story) -> bool:
 
 
 def two_nudges_in_the_thread(story: Story) -> bool:
-    """The silent supplier got exactly two nudges, each in the same thread: In-Reply-To and References hold."""
+    """The silent supplier got exactly two nudges, in the same thread: In-Reply-To and References hold."""
     mails: Any = story.received.get(SILENT.address, [])
     if len(mails) != 3:
         return False
@@ -84,16 +94,6 @@ def numbers_without_gap(story: Story) -> bool:
     return bool(numbers) and numbers == list(range(1, len(numbers) + 1)) and not strange
 
 
-EXPECTED: Final = frozenset(
-    {
-        "waitpoint.opened",
-        "waitpoint.resolved",
-        "wait.nudged",
-        "wait.postponed",
-        "wait.abandoned",
-        "message.auto_replied",
-    }
-)
 CHECKS: Final[tuple[Callable[[Story], bool], ...]] = (
     only_new_words,
     rest_kept_apart,

@@ -1,4 +1,4 @@
-"""One supplier of the demo in a process of its own: takes mail in by SMTP and answers by SMTP, or does not."""
+"""One supplier of the demo, a process of its own: takes mail in by SMTP and answers by SMTP, or does not."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import smtplib
 import sys
+from collections.abc import Coroutine
 from dataclasses import asdict
 from datetime import UTC, datetime
 from email import message_from_bytes
@@ -13,6 +14,7 @@ from email.header import decode_header, make_header
 from email.message import Message
 from email.policy import compat32
 from email.utils import parseaddr
+from typing import Any
 
 from answerback.channels.mail import smtp_in
 from answerback.gateway.doors.demo_mails import PEOPLE, Got, Person, absence, answer
@@ -88,8 +90,8 @@ class Desk:
         if self._person.after is not None:
             self._begin(self._answer(got, self._person.after / self._speed))
 
-    def _begin(self, work: asyncio._CoroutineLike[None]) -> None:
-        task = asyncio.ensure_future(work)
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
 

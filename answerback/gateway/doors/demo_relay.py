@@ -1,4 +1,4 @@
-"""The demo's outgoing relay, a process of its own: forwards each mail to the server of its recipient's domain."""
+"""The demo's outgoing relay, a process of its own: forwards mail to the server of each recipient's domain."""
 
 from __future__ import annotations
 

@@ -9,26 +9,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from answerback.errors import Unable
+from answerback.errors import DemoFailed
 from answerback.model import Json, value
 
 if TYPE_CHECKING:
     from typing import IO
 
 HOST = "127.0.0.1"
-#: seconds a process has to end in good order, all of them together
-PATIENCE = 6.0
-
-
-class DemoFailed(Unable):
-    """The demo could not go on: {problem}"""
-
-    code = "demo_failed"
+#: seconds the processes have to end in good order, all of them together
+PATIENCE = 5.0
+#: octets at the end of the log that say why a process has ended
+LAST_WORDS = 600
 
 
 @value
@@ -63,6 +59,11 @@ class Child:
     def pid(self) -> int:
         """Its process id."""
         return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended."""
+        return self._process.poll() is not None
 
     def _listen(self, notes: Notes) -> None:
         assert self._process.stdout is not None
@@ -99,8 +100,7 @@ class Child:
 class Stage:
     """All processes of one demo and the one queue of what they say."""
 
-    def __init__(self, home: Path, log: IO[bytes]) -> None:
-        self.home = home
+    def __init__(self, log: IO[bytes]) -> None:
         self.notes: Notes = SimpleQueue()
         self.children: dict[str, Child] = {}
         self._log = log
@@ -120,12 +120,18 @@ class Stage:
         except Empty:
             return None
         if note.said.get("event") == "ended":
-            problem = f"the process of {note.who} has ended; the end of {self._log.name} may say why"
-            raise DemoFailed(problem=problem)
+            raise DemoFailed(problem=self._why_ended(note))
         return note
 
-    def first(self, wanted: Callable[[Json], bool], whom: set[str], until: float) -> dict[str, Any]:
-        """Return the first wanted note of each of several processes.
+    def _why_ended(self, note: Note) -> str:
+        who = next((child.who for child in self.children.values() if child.has_ended), note.who)
+        if who not in self.children:
+            return str(note.said["problem"])
+        text = Path(self._log.name).read_bytes()[-LAST_WORDS:].decode("utf-8", "replace").strip()
+        return f"the process of {who} has ended. The log ends with: {text or 'nothing'}"
+
+    def first(self, name: str, wanted: str, whom: set[str], until: float) -> dict[str, Any]:
+        """Return of each of several processes its first note where the field `name` says `wanted`.
 
         Raises:
             DemoFailed: one has not said it in time, or has ended.
@@ -136,7 +142,7 @@ class Stage:
             if note is None:
                 missing = ", ".join(sorted(whom - found.keys()))
                 raise DemoFailed(problem=f"{missing} did not start in time; is this machine very busy?")
-            if wanted(note.said):
+            if note.said.get(name) == wanted:
                 found.setdefault(note.who, note.said)
         return found
 
@@ -153,7 +159,7 @@ class Stage:
 def stage(home: Path) -> Iterator[Stage]:
     """Give an empty stage; all that was started on it is ended with the block."""
     with (home / "demo.log").open("ab") as log:
-        found = Stage(home, log)
+        found = Stage(log)
         try:
             yield found
         finally:
@@ -162,7 +168,9 @@ def stage(home: Path) -> Iterator[Stage]:
 
 def isolate(home: Path) -> None:
     """Let this process and its children see no other settings than the demo's own."""
-    for name in [name for name in os.environ if name.startswith("ANSWERBACK_") and name != "ANSWERBACK_DEBUG"]:
+    for name in [
+        name for name in os.environ if name.startswith("ANSWERBACK_") and name != "ANSWERBACK_DEBUG"
+    ]:
         del os.environ[name]
     os.environ |= {
         "ANSWERBACK_HOME": str(home),

@@ -93,8 +93,12 @@ class Story:
 
     @property
     def over(self) -> bool:
-        """Whether every question was answered, the given up one too."""
-        return all(self.events(question.key, "waitpoint.resolved") for question in QUESTIONS)
+        """Whether every supplier has answered and every answer arrived, the late one too."""
+        return all(
+            self.events(question.key, "waitpoint.resolved")
+            and any(sent["kind"] == "reply" for sent in self.sent.get(question.to, []))
+            for question in QUESTIONS
+        )
 
 
 SENT = {
@@ -115,9 +119,15 @@ def kind_of(event: Any) -> str:
 
 
 def _received(said: Json) -> str:
+    mail = f"“{said['subject']}”, Message-ID {brief(str(said['message_id']))}"
     if not said["in_reply_to"]:
-        return f"gets “{said['subject']}”"
-    return f"gets a nudge in the same thread: “{said['subject']}”, In-Reply-To {said['in_reply_to']}"
+        return f"gets {mail}"
+    return f"gets a nudge in the same thread: {mail}, In-Reply-To {brief(str(said['in_reply_to']))}"
+
+
+def brief(message_id: str) -> str:
+    """Return the beginning of a message id, enough to tell it from the others."""
+    return f"{message_id[:9]}…>"
 
 
 def told(event: Any, key: str, number: object) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from answerback.gateway.settings import Settings
 
 NO_SERVER: Final = "no server running"
-#: seconds between two looks at whether anything was committed (design §12.23)
+#: seconds between two looks at whether anything was committed
 LOOK_EVERY: Final = 0.25
 
 

@@ -86,7 +86,7 @@ def _mailboxes(tx: Tx, stage: Stage) -> Observed:
     for item in reading.answers(tx, stage):
         data = reading.data_of(item)
         name = ours.get(str(data.get("conversation_id")))
-        # An early answer keeps its first row and adds a second about the same delivery (design §5).
+        # An early answer keeps its first row and adds a second about the same delivery.
         if name and data.get("timing") != "early":
             delivered[name] += 1
             texts[name].append(reading.words_of(data))

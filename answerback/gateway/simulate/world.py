@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 SCOPE = Scope(tenant="simulation", environment="live")
 #: name of the one schedule of a scenario
 SCHEDULE = "scenario"
-#: a waitpoint lives no longer (design §5)
+#: a waitpoint lives no longer
 LONGEST = timedelta(days=30)
 _WAIT_STATES = {
     "waiting": (WaitState.WAITING, ""),

@@ -29,7 +29,7 @@ SCOPES: Final = (
     "reviews:read",
     "reviews:decide",
 )
-#: 64 octets less `+` and a 39-character token (RFC 5321 4.5.3.1.1, design §12.18)
+#: 64 octets less `+` and a 39-character token (RFC 5321 4.5.3.1.1)
 LONGEST_LOCAL = 22
 
 
@@ -159,6 +159,10 @@ def create_key(work: Work, caller: Caller, request: requests.CreateKey) -> Json:
     unknown = sorted(set(request.scopes) - set(SCOPES))
     if unknown:
         problem = f"unknown {', '.join(unknown)}; choose from {', '.join(SCOPES)}"
+        raise BadRequest(field="scopes", problem=problem)
+    decides = sorted(scope for scope in request.scopes if scope.startswith("reviews:"))
+    if request.agent and decides:
+        problem = f"{', '.join(decides)} is a person's; make an operator's key for it, without an agent"
         raise BadRequest(field="scopes", problem=problem)
     agent = tenants.agent(work.tx, work.scope, request.agent) if request.agent else None
     if request.agent and agent is None:

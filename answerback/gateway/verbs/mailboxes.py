@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from answerback.gateway.context import Caller, Work
     from answerback.gateway.verbs import requests
 
-#: deliveries before an item goes to the dead letters (design §8: default 5, at most 20)
+#: deliveries before an item goes to the dead letters
 MAX_ATTEMPTS = 5
 
 

@@ -34,6 +34,8 @@ class Verb:
     path: str
     #: needs a caller that speaks for an agent
     agent: bool = False
+    #: is a person's: no agent looks at it or decides it, its own least of all
+    person: bool = False
 
     @property
     def writes(self) -> bool:
@@ -88,9 +90,19 @@ VERBS: tuple[Verb, ...] = (
         "/waits/{id}/again",
         agent=True,
     ),
-    Verb("reviews.list", reviews.listing, requests.ListReviews, "reviews:read", "GET", "/reviews"),
-    Verb("reviews.show", reviews.show, requests.One, "reviews:read", "GET", "/reviews/{id}"),
-    Verb("reviews.decide", reviews.decide, requests.Decide, "reviews:decide", "POST", "/reviews/{id}/decide"),
+    Verb(
+        "reviews.list", reviews.listing, requests.ListReviews, "reviews:read", "GET", "/reviews", person=True
+    ),
+    Verb("reviews.show", reviews.show, requests.One, "reviews:read", "GET", "/reviews/{id}", person=True),
+    Verb(
+        "reviews.decide",
+        reviews.decide,
+        requests.Decide,
+        "reviews:decide",
+        "POST",
+        "/reviews/{id}/decide",
+        person=True,
+    ),
     Verb("agents.add", admin.add_agent, requests.AddAgent, "", "POST", ""),
     Verb("agents.list", admin.list_agents, requests.Empty, "", "GET", ""),
     Verb("inboxes.add", admin.add_inbox, requests.AddInbox, "", "POST", ""),
@@ -112,7 +124,7 @@ BY_NAME = {verb.name: verb for verb in VERBS}
 def call(context: Context, caller: Caller, verb: Verb, request: requests.Request, key: str = "") -> Json:
     """Carry a verb out in one transaction and return its result.
 
-    With an Idempotency-Key the first result is remembered and given again (design §6); a refusal that a
+    With an Idempotency-Key the first result is remembered and given again; a refusal that a
     retry can not change is remembered too.
 
     Raises:
@@ -122,6 +134,8 @@ def call(context: Context, caller: Caller, verb: Verb, request: requests.Request
         raise ScopeMissing(scope=verb.scope or "operator")
     if verb.agent:
         messages.require_agent(caller)
+    if verb.person and caller.agent_id and "" not in caller.scopes:
+        raise ScopeMissing(scope="operator")
     if not verb.writes:
         with context.db.read() as tx:
             return verb.run(context.work(tx, caller.scope), caller, request)

@@ -51,7 +51,7 @@ def resume(work: Work, caller: Caller, request: requests.ResumeWait) -> Json:
     """Let a paused wait go on; this step's gap counts from now, or from `not_before`.
 
     Raises:
-        NotNow: a message may or may not have been sent; a person says which first (design §12.12).
+        NotNow: a message may or may not have been sent; a person says which first.
     """
     row = _row(work, caller, request.id)
     if row.wait.reason == "submission_unknown" and reviews.open_reviews(

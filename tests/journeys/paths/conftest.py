@@ -40,13 +40,15 @@ def start(tmp_path: Path) -> Iterator[Start]:
             crash=crash,
             wake=lambda _part: None,
         )
-        operator = Caller(scope=LIVE, principal="operator", agent_id="", scopes=frozenset({""}))
+        scopes = frozenset(verb.scope for verb in table.VERBS)
+        operator = Caller(scope=LIVE, principal="operator", agent_id="", scopes=scopes)
         gateway = Gateway(context=context, clock=clock, relay=relay, agent=operator, operator=operator)
         added = gateway.call("agents.add", name="buyer")
         gateway.call("inboxes.add", agent="buyer", address="buyer@gateway.example", **inbox)
         agent_id = str(added["agent_id"])
-        scopes = frozenset(verb.scope for verb in table.VERBS if verb.scope)
-        gateway.agent = Caller(scope=LIVE, principal=f"agent:{agent_id}", agent_id=agent_id, scopes=scopes)
+        gateway.agent = Caller(
+            scope=LIVE, principal=f"agent:{agent_id}", agent_id=agent_id, scopes=scopes - {""}
+        )
         return gateway
 
     yield begin

@@ -71,7 +71,7 @@ class Gateway:
 
     def call(self, verb: str, **given: object) -> dict[str, Any]:
         known = table.BY_NAME[verb]
-        caller = self.operator if not known.scope else self.agent
+        caller = self.operator if known.person or not known.scope else self.agent
         return table.call(self.context, caller, known, known.request.model_validate(given))
 
     def ask(self, key: str = "po-4711", **given: object) -> dict[str, Any]:

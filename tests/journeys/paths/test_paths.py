@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from answerback.channels.mail.reception import Delivery
+from answerback.errors import BadRequest, ScopeMissing
 from answerback.gateway import intake, sending, timers
+from answerback.gateway.verbs import table
 from answerback.model import Outcome, RecipientResult
 from answerback.store import outbox, tenants
 from tests.journeys.paths.gateway import LIVE
@@ -220,3 +222,12 @@ def test_a_person_may_decide_that_somebody_else_gave_the_answer(start: Start) ->
     gateway.call("reviews.decide", id=review["review_id"], choice="answer")
     assert gateway.types()[-1] == "waitpoint.resolved.unauthenticated"
     assert gateway.call("waitpoints.show", key="po-4711")["state"] == "resolved"
+
+
+def test_no_agent_sees_or_decides_a_review_its_own_least_of_all(start: Start) -> None:
+    gateway = start()
+    verb = table.BY_NAME["reviews.list"]
+    with pytest.raises(ScopeMissing):
+        table.call(gateway.context, gateway.agent, verb, verb.request())
+    with pytest.raises(BadRequest, match="is a person's"):
+        gateway.call("keys.create", name="k", agent="buyer", scopes=["reviews:decide"])
