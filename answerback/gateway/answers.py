@@ -29,6 +29,7 @@ from answerback.store import conversations, inbound, tenants, waitpoints
 from answerback.store import waits as waiting
 from answerback.threading import refs
 from answerback.waits import events
+from answerback.waits.addresses import canonical, responder_of
 
 if TYPE_CHECKING:
     from answerback.gateway.context import Work
@@ -129,7 +130,7 @@ def deliver(work: Work, message: Message, *, timing: Timing | None = None, data:
 
 def resolve(work: Work, message: Message, waitpoint: Waitpoint, responder: str, timing: Timing) -> None:
     """Let a message close a waitpoint: one resolution, one mailbox row, and the wait ends as replied."""
-    author = f"email:{message.sender.email.lower()}"
+    author = author_of(message)
     evidence_of = message.content["evidence"]
     assert isinstance(evidence_of, dict)
     resolution = Resolution(
@@ -157,6 +158,11 @@ def resolve(work: Work, message: Message, waitpoint: Waitpoint, responder: str, 
     delivery.tell(work, [waitpoint.waiter], "waitpoint.resolved" + SUFFIX[message.trust or TRUST], data)
 
 
+def author_of(message: Message) -> str:
+    """Return who a message claims to be from, as responders are compared."""
+    return f"email:{canonical(message.sender.email)}"
+
+
 def _shown(message: Message) -> list[Json]:
     shown = message.content["shown"]
     assert isinstance(shown, list)
@@ -172,9 +178,9 @@ def match_early(work: Work, waitpoint: Waitpoint) -> None:
         answers = message.direction == "in" and message.parent_id == waitpoint.message_id
         if not answers or message.kind != InboundKind.MESSAGE or message.content.get("unreadable"):
             continue
-        author = f"email:{message.sender.email.lower()}"
-        if author in waitpoint.responders and not waitpoints.answered(work.tx, work.scope, message.id):
-            resolve(work, message, waitpoint, author, Timing.EARLY)
+        responder = responder_of(author_of(message), waitpoint.responders)
+        if responder and not waitpoints.answered(work.tx, work.scope, message.id):
+            resolve(work, message, waitpoint, responder, Timing.EARLY)
             return
 
 
@@ -233,7 +239,7 @@ def decided_answer(work: Work, message: Message, waitpoint_id: str, by: str) -> 
     if len(open_ones) != 1:
         problem = "name one open waitpoint of the message's conversation"
         raise BadRequest(field="waitpoint_id", problem=problem)
-    author = f"email:{message.sender.email.lower()}"
+    author = author_of(message)
     if author not in open_ones[0].responders:
         waitpoints.add_responder(work.tx, work.scope, open_ones[0].id, author)
     row = waiting.wait_for(work.tx, work.scope, open_ones[0].id)

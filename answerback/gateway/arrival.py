@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from answerback.channels.mail.addresses import wire
 from answerback.channels.mail.read import resplit
-from answerback.errors import BadAddress
 from answerback.gateway import advance, answers, outgoing, reports
 from answerback.gateway.answers import Place
 from answerback.model import (
@@ -29,7 +27,8 @@ from answerback.store import waits as waiting
 from answerback.threading import refs, tokens
 from answerback.threading.match import REPORTS, gather, match
 from answerback.waits import events
-from answerback.waits.judgement import Answers, Asked, Asks, Away, Joins, Reply, judge, responder_of
+from answerback.waits.addresses import canonical, responder_of
+from answerback.waits.judgement import Answers, Asked, Asks, Away, Joins, Reply, judge
 
 if TYPE_CHECKING:
     from answerback.gateway.context import Work
@@ -203,12 +202,8 @@ def joined(work: Work, received: Received, mail: Inbound, found: Matched) -> Non
 
 
 def responder_name(address: str) -> str:
-    """Return `email:` and an address as responders are compared: case-folded, its domain in ASCII."""
-    folded = address.casefold()
-    try:
-        return f"email:{wire(folded)}"
-    except BadAddress:
-        return f"email:{folded}"
+    """Return `email:` and an address as responders are compared."""
+    return f"email:{canonical(address)}"
 
 
 def asked(work: Work, conversation_id: str) -> tuple[Asked, ...]:
@@ -237,6 +232,12 @@ def _asked(work: Work, waitpoint: Waitpoint, messages: tuple[Message, ...]) -> A
         for message in messages
         if message.direction == "in" and message.kind == InboundKind.MESSAGE and message.parent_id in standing
     }
+    to = frozenset(
+        responder_name(address.email)
+        for message in messages
+        if message.id in standing
+        for address in outgoing.addresses(message.content, "to")
+    )
     row = waiting.wait_for(work.tx, work.scope, waitpoint.id)
     outsiders = [name for name in sent_to | heard_from if responder_of(name, waitpoint.responders) is None]
     return Asked(
@@ -244,6 +245,7 @@ def _asked(work: Work, waitpoint: Waitpoint, messages: tuple[Message, ...]) -> A
         messages=standing,
         abandoned=row is not None and row.wait.state is WaitState.ABANDONED,
         exposed=bool(outsiders),
+        to=to,
     )
 
 
@@ -258,7 +260,7 @@ def _away(work: Work, message: Message, mail: Inbound) -> None:
     cause: Json = {"message_id": message.id}
     row = waiting.wait_of(work.tx, work.scope, message.conversation_id)
     if row:
-        event = events.AutoReplied(recipient=message.sender.email.lower(), return_date=mail.return_date)
+        event = events.AutoReplied(recipient=canonical(message.sender.email), return_date=mail.return_date)
         advance.advance(work, row.id, event, cause=cause)
     conversation = conversations.conversation(work.tx, work.scope, message.conversation_id)
     assert conversation is not None

@@ -14,6 +14,7 @@ from answerback.model import Attachment, Inbox, Json, Schedule, Scope, Trust, va
 from answerback.store import schedules, tenants
 from answerback.waits import plan as plans
 from answerback.waits import schedule as policies
+from answerback.waits.addresses import canonical_row
 from answerback.waits.waitpoint import check_deadline
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def responders(tx: Tx, scope: Scope, default: tuple[str, ...], question: Questio
     if not question.key or len(question.key) > 200:
         raise BadRequest(field="key", problem="give a correlation key of 1 to 200 characters")
     names = question.responders or tuple(f"email:{address}" for address in default)
-    admitted = tuple(dict.fromkeys(name.strip().lower() for name in names))
+    admitted = tuple(dict.fromkeys(map(canonical_row, names)))
     for name in admitted:
         kind, _, rest = name.partition(":")
         if kind not in ("email", "email-domain") or not rest:

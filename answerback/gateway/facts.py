@@ -9,6 +9,7 @@ from answerback.gateway import calendars, outgoing
 from answerback.model import OPEN_STATES, Message, Schedule, Scope, Waitpoint, WaitRow
 from answerback.store import conversations, outbox, reviews, schedules, tenants, waitpoints
 from answerback.waits import machine
+from answerback.waits.addresses import responder_of
 from answerback.waits.schedule import from_policy
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ def required_recipients(tx: Tx, scope: Scope, row: WaitRow, waitpoint: Waitpoint
     to = [address.email for address in outgoing.addresses(first.content, "to")] if first else []
     if waitpoint is None:
         return tuple(to)
-    admitted = {name.removeprefix("email:") for name in waitpoint.responders}
-    return tuple(address for address in to if address.lower() in admitted) or tuple(to)
+    needed = [address for address in to if responder_of(f"email:{address}", waitpoint.responders)]
+    return tuple(needed or to)
 
 
 def first_message(tx: Tx, scope: Scope, row: WaitRow, waitpoint: Waitpoint | None) -> Message | None:

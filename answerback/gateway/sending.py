@@ -214,7 +214,15 @@ def _record_one(work: Work, job: HandOver, address: str, result: RecipientResult
         if reports.is_address_gone(enhanced(result.text)):
             suppression = Suppression(address=address.lower(), reason="bounce", created_at=now)
             tenants.suppress(tx, scope, suppression)
+        _refused(work, message, address, enhanced(result.text))
+
+
+def _refused(work: Work, message: Message, address: str, status: str) -> None:
+    """A refusal of content or by policy is none of the address (RFC 3463 X.6, X.7): a person looks."""
+    if not status.startswith(("5.6.", "5.7.")):
         undeliverable(work, message, address, "bounced")
+    elif row := reports.wait_about(work, message):
+        advance.advance(work, row.id, events.Failed(), cause={"message_id": message.id})
 
 
 def enhanced(reply: str) -> str:

@@ -51,7 +51,8 @@ class Contact:
     addresses: tuple[str, ...]
     zone: str = ""
     country: str = ""
-    #: what differs from the usual week: {"workdays": [1], "holidays": ["2026-12-24"], "window": ["09:00", "17:00"]}
+    #: what differs from the usual week:
+    #: {"workdays": [1, …, 7], "holidays": ["2026-12-24"], "window": ["09:00", "17:00"]}
     hours: Json = field(default_factory=dict)
 
 

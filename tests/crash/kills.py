@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from answerback.model import Json, Scope
 from answerback.store import mailboxes
@@ -154,7 +155,7 @@ def before_ack(place: Place, key: str, die: Callable[[str], None], again: Callab
     lent = "SELECT sequence FROM mailbox_items WHERE state = 'leased' AND lease_id = ? ORDER BY 1"
     assert [row["sequence"] for row in place.rows(lent, lease_id)] == numbers
     taken = _leased_again(place, set(numbers))
-    assert place.call("mailbox.ack", lease_id=taken["lease_id"]) == {"acknowledged": len(taken["items"])}  # type: ignore[arg-type]
+    assert place.call("mailbox.ack", lease_id=taken["lease_id"]) == {"acknowledged": len(taken["items"])}
     assert place.call("mailbox.read")["items"] == []
 
 
@@ -188,7 +189,7 @@ def _resolved(place: Place, key: str, octets: tuple[bytes, str], *, resend: bool
     place.settle()
     assert _wait(place, key)["state"] == "replied"
     view = place.call("waitpoints.show", key=key)
-    assert (view["state"], view["resolution"]["timing"]) == ("resolved", "on_time")  # type: ignore[index]
+    assert (view["state"], view["resolution"]["timing"]) == ("resolved", "on_time")
 
 
 def _wait(place: Place, key: str) -> Json:
@@ -266,12 +267,12 @@ def _ack_into_the_void(place: Place, lease_id: str) -> None:
     raise AssertionError("the gateway answered an acknowledgement it died of")
 
 
-def _leased_again(place: Place, numbers: set[int]) -> Json:
+def _leased_again(place: Place, numbers: set[int]) -> dict[str, Any]:
     """Return the lease that has all the items again, asked for as an agent polls."""
     end = time.monotonic() + 20
     while time.monotonic() < end:
         taken = place.call("mailbox.lease", max=100, wait=1)
-        found: set[int] = {item["sequence"] for item in taken["items"]}  # type: ignore[union-attr]
+        found: set[int] = {item["sequence"] for item in taken["items"]}
         if found:
             assert found >= numbers
             return taken

@@ -104,7 +104,7 @@ class Load:
 
     def _acknowledge(self) -> None:
         lease = self.place.call("mailbox.lease", max=100, wait=1)
-        numbers = {item["sequence"] for item in lease["items"]}  # type: ignore[union-attr]
+        numbers = {item["sequence"] for item in lease["items"]}
         assert not numbers & self.acked, "what was acknowledged came again"
         if numbers:
             self.place.call("mailbox.ack", lease_id=lease["lease_id"])

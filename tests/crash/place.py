@@ -187,7 +187,7 @@ class Place:
         """Return what the receiving server took for an address."""
         return [mail for mail in self.log() if recipient in mail.recipients]
 
-    def call(self, verb: str, *, once: str = "", **given: object) -> Json:
+    def call(self, verb: str, *, once: str = "", **given: Any) -> dict[str, Any]:
         """Carry a verb out over HTTP as the agent; each thread keeps its connection."""
         if getattr(self.mine, "client", None) is None:
             self.mine.client = Client(str(self.ports["http_url"]), self.key, timeout=20)
@@ -217,7 +217,8 @@ class Place:
                 smtp.sendmail("pat@supplier.example", [recipient], octets)
                 self.accepted.add(sha256(octets).hexdigest())  # before QUIT: the 250 is what counts
         except smtplib.SMTPResponseException as refusal:
-            assert refusal.smtp_code // 100 == 4, refusal
+            if refusal.smtp_code // 100 != 4:
+                raise
             return False
         except (OSError, smtplib.SMTPException):
             return sha256(octets).hexdigest() in self.accepted

@@ -25,7 +25,7 @@ class Keeper:
         """Take the mail."""
         assert isinstance(envelope.content, bytes)
         head = message_from_bytes(envelope.content)
-        entry = {name: str(head[name] or "") for name in HEADERS}
+        entry: dict[str, object] = {name: str(head[name] or "") for name in HEADERS}
         entry |= {"recipients": envelope.rcpt_tos, "sha256": sha256(envelope.content).hexdigest()}
         os.write(self._log, json.dumps(entry).encode() + b"\n")
         os.fsync(self._log)

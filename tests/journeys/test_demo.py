@@ -136,6 +136,12 @@ def test_silence_is_given_up_and_the_answer_after_that_still_comes(story: Any) -
     ]
 
 
+@pytest.mark.xfail(reason="an abandoned wait stays abandoned when its late answer comes")
+def test_every_wait_ends_as_replied_the_abandoned_one_too(story: Any) -> None:
+    states = {wait["wait_id"]: wait["state"] for wait in story["waits"]}
+    assert [states[story["asked"][key]["wait_id"]] for key in KEYS.values()] == ["replied"] * 3
+
+
 def test_only_what_pat_wrote_is_the_reply(story: Any) -> None:
     (_, _, data) = _told(story, PROMPT)[-1]
     (sent,) = story["sent"][PROMPT]

@@ -103,7 +103,7 @@ class Play:
             try:
                 self._ask(client)
                 self._follow()
-                report = self._report() if once else self._report() | {"serving": self._at, "key": key}
+                report = self._report(client) | ({} if once else {"serving": self._at, "key": key})
                 self._show.report(report)
                 if not once:
                     self._serve_on(key)
@@ -175,7 +175,7 @@ class Play:
         if what := self._story.hear(note):
             self._show.line(note.who, what)
 
-    def _report(self) -> Json:
+    def _report(self, client: Client) -> Json:
         checks, story = demo_checks.examine(self._story), self._story
         return {
             "ok": all(check["holds"] for check in checks),
@@ -184,6 +184,7 @@ class Play:
             "received": story.received,
             "sent": story.sent,
             "mailbox": story.mailbox,
+            "waits": client.call("waits.list")["waits"],
             "timeline": self._show.timeline,
             "processes": {who: child.pid for who, child in self._stage.children.items()},
         }

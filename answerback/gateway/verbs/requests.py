@@ -230,7 +230,7 @@ class PutSchedule(Request):
     """A new version of a follow-up policy."""
 
     name: Name
-    gaps: Annotated[tuple[str, ...], Field(min_length=1, max_length=11)]
+    gaps: Annotated[tuple[str, ...], Field(min_length=1, max_length=10)]
     on_abandon: Literal["fail_step", "tell_owner", "hand_to_person", "stop_sequence"] = "tell_owner"
     sequence: bool = False
     away_default: Annotated[int, Field(ge=1, le=30)] = 3

@@ -48,7 +48,9 @@ def pause(work: Work, caller: Caller, request: requests.One) -> Json:
 
 
 def resume(work: Work, caller: Caller, request: requests.ResumeWait) -> Json:
-    """Let a paused wait go on; this step's gap counts from now, or from `not_before`.
+    """Let a paused wait go on; this step's gap counts from now.
+
+    With `not_before` the step is due one business day after that date.
 
     Raises:
         NotNow: a message may or may not have been sent; a person says which first.

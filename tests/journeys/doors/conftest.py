@@ -123,13 +123,17 @@ class Place:
             return door.call(verb, given)
 
     def key(self, *scopes: str, environment: str = "live", agent: str = "buyer") -> str:
-        """Return a fresh key with the scopes, all of them where none are given."""
+        """Return a fresh key with the scopes, all an agent can have where none are given.
+
+        One that decides reviews is an operator's: no agent has that scope.
+        """
+        wanted = scopes or tuple(scope for scope in SCOPES if not scope.startswith("reviews:"))
         made = self.do(
             "keys.create",
             inside=environment,
             name=self.fresh("key"),
-            scopes=scopes or SCOPES,
-            agent=agent,
+            scopes=wanted,
+            agent="" if any(scope.startswith("reviews:") for scope in wanted) else agent,
         )
         return str(made["key"])
 
