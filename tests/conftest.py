@@ -9,7 +9,12 @@ from typing import TypeVar
 import pytest
 from hypothesis import settings
 
+from tests.databases import new_postgres, postgres
+
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+#: fixtures of every test that wants them
+__all__ = ["new_postgres", "postgres"]
+
 IN_CI = bool(os.environ.get("CI"))
 
 settings.register_profile("dev", deadline=None)

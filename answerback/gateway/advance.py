@@ -203,8 +203,9 @@ def resolve(work: Work, resolution: Resolution, *, cause: Json) -> None:
     """
     waitpoint = waitpoints.waitpoint(work.tx, work.scope, resolution.waitpoint_id, lock=True)
     assert waitpoint is not None
-    waitpoints.resolve(work.tx, work.scope, resolution)
+    # The wait first: an abandoned one becomes replied only while its waitpoint is open.
     _end_wait(work, waitpoint, events.Replied(), cause)
+    waitpoints.resolve(work.tx, work.scope, resolution)
 
 
 def expire(work: Work, waitpoint_id: str) -> None:

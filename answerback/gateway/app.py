@@ -151,7 +151,7 @@ async def serve(
         http = await stack.enter_async_context(_listen_http(context, asgi(context, changes)))
         clock = timers.Timers(context)
         clock.start()
-        stack.callback(clock.stop)
+        stack.push_async_callback(clock.stop)
         tasks = [
             asyncio.create_task(_repeat(changes, "received", lambda: intake.process_all(context), stop)),
             asyncio.create_task(_drain(context, changes, stop)),
@@ -215,6 +215,7 @@ async def _listen_http(context: Context, asgi: Any) -> AsyncIterator[int]:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((wanted.host, wanted.port))
+        listener.listen(2048)  # before it is announced: uvicorn's task listens a moment later
     except OSError as error:
         listener.close()
         raise BadSettings(setting="http.port", problem=f"{error}; is a server running already?") from None

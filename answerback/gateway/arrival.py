@@ -257,16 +257,14 @@ def _joins(work: Work, message: Message, judged: Joins) -> None:
 
 
 def _away(work: Work, message: Message, mail: Inbound) -> None:
-    cause: Json = {"message_id": message.id}
-    row = waiting.wait_of(work.tx, work.scope, message.conversation_id)
-    if row:
-        event = events.AutoReplied(recipient=canonical(message.sender.email), return_date=mail.return_date)
-        advance.advance(work, row.id, event, cause=cause)
     conversation = conversations.conversation(work.tx, work.scope, message.conversation_id)
     assert conversation is not None
     back = {"return_date": mail.return_date.isoformat()} if mail.return_date else {}
     data = answers.facts(message, None) | back
     advance.tell_agent(work, conversation.agent_id, "message.auto_replied", ("waiter",), data)
+    if row := waiting.wait_of(work.tx, work.scope, message.conversation_id):
+        event = events.AutoReplied(recipient=canonical(message.sender.email), return_date=mail.return_date)
+        advance.advance(work, row.id, event, cause={"message_id": message.id})
 
 
 def _reported(work: Work, mail: Inbound, found: Matched) -> None:

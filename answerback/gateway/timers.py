@@ -124,9 +124,11 @@ class Timers:
         )
         self._scheduler.start()
 
-    def stop(self) -> None:
-        """Stop the clock; what is due stays in its rows."""
-        self._scheduler.shutdown(wait=False)
+    async def stop(self) -> None:
+        """Let a running tick end, then stop the clock; what is due stays in its rows."""
+        self._scheduler.pause()
+        async with self._running:
+            self._scheduler.shutdown(wait=False)
 
     async def pull(self) -> None:
         """Arm the tick at the earliest due time, earlier or later than it was."""

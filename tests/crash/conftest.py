@@ -25,7 +25,7 @@ def new_place(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureR
 
     def make() -> Place:
         home = Path(shutil.copytree(model.home, folder / f"home-{next(numbers)}"))
-        place = Place(home, model.bytecode, model.key, model.principal)
+        place = Place(home, model.bytecode, model.key, model.person, model.principal)
         places.append(place)
         place.start_receiver()
         return place

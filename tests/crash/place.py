@@ -61,7 +61,9 @@ class Place:
     home: Path
     #: bytecode is kept here between starts: a start then takes a third of the time
     bytecode: Path
+    #: keys of the agent and of the person who decides
     key: str
+    person: str
     principal: str
     receiver: subprocess.Popen[str] | None = None
     gateway: subprocess.Popen[str] | None = None
@@ -189,16 +191,24 @@ class Place:
 
     def call(self, verb: str, *, once: str = "", **given: Any) -> dict[str, Any]:
         """Carry a verb out over HTTP as the agent; each thread keeps its connection."""
-        if getattr(self.mine, "client", None) is None:
-            self.mine.client = Client(str(self.ports["http_url"]), self.key, timeout=20)
-        client: Client = self.mine.client
-        return client.call(verb, idempotency_key=once, **given)
+        return self._client(self.key).call(verb, idempotency_key=once, **given)
+
+    def decide(self, review_id: str, choice: str) -> None:
+        """Decide a review as a person does: an agent's key may not."""
+        self._client(self.person).call("reviews.decide", id=review_id, choice=choice)
+
+    def _client(self, key: str) -> Client:
+        kept: dict[str, Client] = self.mine.__dict__
+        if key not in kept:
+            kept[key] = Client(str(self.ports["http_url"]), key, timeout=20)
+        return kept[key]
 
     def hang_up(self) -> None:
-        """Close this thread's connection."""
-        if getattr(self.mine, "client", None) is not None:
-            self.mine.client.close()
-            self.mine.client = None
+        """Close this thread's connections."""
+        kept: dict[str, Client] = self.mine.__dict__
+        for client in kept.values():
+            client.close()
+        kept.clear()
 
     def ask(self, key: str, schedule: str) -> Json | None:
         """Ask the supplier of that name; None where the gateway died before it answered."""
@@ -223,10 +233,6 @@ class Place:
         except (OSError, smtplib.SMTPException):
             return sha256(octets).hexdigest() in self.accepted
         return True
-
-    def decide(self, review_id: str, choice: str) -> None:
-        """Decide a review."""
-        self.call("reviews.decide", id=review_id, choice=choice)
 
     def reviews(self, message_id: str = "") -> list[Any]:
         """Return the open reviews, of one message where one is named."""
@@ -295,7 +301,10 @@ def furnish(home: Path, bytecode: Path) -> Place:
         door.call("inboxes.add", {"agent": "buyer", "address": "quotes@shop.example"})
         door.call("schedules.put", {"name": "quick", "gaps": ["1s", "1s", "1s"]})
         door.call("schedules.put", {"name": "slow", "gaps": ["1h", "1h"]})
-        key = door.call("keys.create", {"name": "crash", "scopes": list(SCOPES), "agent": "buyer"})
-    place = Place(home, bytecode, str(key["key"]), f"agent:{agent['agent_id']}")
+        deciding = {scope for scope in SCOPES if scope.startswith("reviews:")}
+        working = sorted(set(SCOPES) - deciding)
+        key = door.call("keys.create", {"name": "agent", "scopes": working, "agent": "buyer"})
+        person = door.call("keys.create", {"name": "person", "scopes": sorted(deciding)})
+    place = Place(home, bytecode, str(key["key"]), str(person["key"]), f"agent:{agent['agent_id']}")
     place.start_receiver()
     return place

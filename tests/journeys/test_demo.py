@@ -136,7 +136,6 @@ def test_silence_is_given_up_and_the_answer_after_that_still_comes(story: Any) -
     ]
 
 
-@pytest.mark.xfail(reason="an abandoned wait stays abandoned when its late answer comes")
 def test_every_wait_ends_as_replied_the_abandoned_one_too(story: Any) -> None:
     states = {wait["wait_id"]: wait["state"] for wait in story["waits"]}
     assert [states[story["asked"][key]["wait_id"]] for key in KEYS.values()] == ["replied"] * 3

@@ -83,7 +83,7 @@ class Story:
         return [
             item
             for item in self.mailbox
-            if kind_of(item["event"]) == kind and self.key_of(_data(item)) == key  # type: ignore[arg-type]
+            if kind_of(item["event"]) == kind and self.key_of(_data(item)) == key
         ]
 
     @property

@@ -22,8 +22,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Return a function that starts a gateway with one agent and one inbox."""
     databases: list[Database] = []
 
-    def begin(crash: Callable[[str], None] = lambda _point: None, **inbox: object) -> Gateway:
-        db = Database.open("sqlite://", create=True)
+    def begin(
+        crash: Callable[[str], None] = lambda _point: None, url: str = "sqlite://", **inbox: object
+    ) -> Gateway:
+        db = Database.open(url, create=True)
         databases.append(db)
         db.migrate()
         app.furnish(db, "default")
