@@ -119,9 +119,7 @@ def main() -> None:
         cli(env, "init")
         cli(env, "agents", "add", "agent")
         cli(env, "inboxes", "add", "agent@gateway.example", "--agent", "agent", "--external", "all")
-        print(
-            f"{SENDERS} senders in a process of their own, {EACH} mails of {SIZE} octets each, {ROUNDS} rounds"
-        )
+        print(f"{SENDERS} senders in their own process, {EACH} mails of {SIZE} octets each, {ROUNDS} rounds")
         acceptance(home, env)
 
 
