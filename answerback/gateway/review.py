@@ -71,12 +71,19 @@ def _place(work: Work, review: Review, decision: Decision) -> None:
 
 def _settle_unknown(work: Work, review: Review, choice: str) -> None:
     tx, scope = work.tx, work.scope
-    state = OutboxState.SENT if choice == "was_sent" else OutboxState.QUEUED
+    state = OutboxState.SENT if choice == "was_sent" else _again(work, review)
     for copy in outbox.copies(tx, scope, review.message_id, lock=True):
         if copy.state is OutboxState.UNKNOWN:
             outbox.record(
                 tx, scope, review.message_id, copy.recipient, state, work.now, 0, f"decided: {choice}"
             )
+
+
+def _again(work: Work, review: Review) -> OutboxState:
+    """A nudge whose wait has ended meanwhile is withdrawn: nobody who answered is nagged (design §12.1)."""
+    message = conversations.message(work.tx, work.scope, review.message_id)
+    row = waiting.wait(work.tx, work.scope, message.wait_id) if message and message.wait_id else None
+    return OutboxState.WITHDRAWN if row and row.wait.state in ENDED else OutboxState.QUEUED
 
 
 def _go_on(work: Work, review: Review, decision: Decision) -> None:

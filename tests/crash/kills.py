@@ -121,6 +121,24 @@ def during_send_nudge(place: Place, key: str, die: Callable[[str], None], again:
     _nudged_to_the_end(place, key, paused=True)
 
 
+def during_send_answered(
+    place: Place, key: str, die: Callable[[str], None], again: Callable[[], None]
+) -> None:
+    """Killed while a nudge leaves, and the answer comes first: `send_again` withdraws the nudge."""
+    die("during_send:2")
+    _asked(place, key, "quick")
+    assert place.await_death() == KILLED
+    again()
+    _paused(place, key, times=0)
+    (mail,) = place.taken_by(address(key))
+    _resolved(place, key, (reply_to(mail, key), mail.reply_to), resend=True)
+    (review,) = place.reviews()
+    place.decide(review["id"], "send_again")
+    place.settle()
+    assert place.taken_by(address(key)) == [mail]
+    assert [row["state"] for row in outgoing(place) if row["id"] == review["message_id"]] == ["withdrawn"]
+
+
 def after_send_original(
     place: Place, key: str, die: Callable[[str], None], again: Callable[[], None]
 ) -> None:
@@ -165,7 +183,7 @@ KILLS = {
     "matched": (matched,),
     "queued": (queued_nudge, queued_original),
     "before_send": (before_send_nudge, before_send_original),
-    "during_send": (during_send_original, during_send_nudge),
+    "during_send": (during_send_original, during_send_nudge, during_send_answered),
     "after_send": (after_send_nudge, after_send_original),
     "before_ack": (before_ack,),
 }

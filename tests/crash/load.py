@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -119,17 +120,16 @@ class Load:
         self.place.settle()
 
 
-def decide_all(place: Place) -> dict[str, int]:
+def decide_all(place: Place) -> Counter[str]:
     """Decide every open review as a careful person does, and return how many there were by choice."""
     taken = {mail.rfc_id for mail in place.log()}
-    made: dict[str, int] = {}
+    made: Counter[str] = Counter()
     for review in place.reviews():
         choice = "discard"
         if review["reason"] == "submission_unknown":
             (mail,) = place.rows("SELECT rfc_id FROM messages WHERE id = ?", review["message_id"])
             choice = "was_sent" if mail["rfc_id"] in taken else "send_again"
-        name = f"{review['reason']}: {choice}"
-        made[name] = made.get(name, 0) + 1
+        made[f"{review['reason']}: {choice}"] += 1
         place.decide(review["id"], choice)
     return made
 

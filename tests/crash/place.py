@@ -59,7 +59,7 @@ class Place:
     """One home with its processes."""
 
     home: Path
-    #: bytecode is kept here between starts: a start then takes a third of the time
+    #: bytecode is kept here where it may not be kept beside the source: a start then takes a third of the time
     bytecode: Path
     #: keys of the agent and of the person who decides
     key: str
@@ -73,6 +73,10 @@ class Place:
     kills: int = 0
     #: seconds a hand-over stays with a process that has died
     lease: int = 1
+    #: what was read of the receiving server's log, and up to which octet
+    taken: list[Taken] = field(default_factory=list)
+    read_to: int = 0
+    reading: threading.Lock = field(default_factory=threading.Lock)
     #: what belongs to one thread
     mine: threading.local = field(default_factory=threading.local)
 
@@ -111,9 +115,10 @@ class Place:
 
     def _environment(self, crash_at: str) -> dict[str, str]:
         kept = {name: text for name, text in os.environ.items() if not name.startswith("ANSWERBACK_")}
-        kept.pop("PYTHONDONTWRITEBYTECODE", None)
+        if sys.dont_write_bytecode:
+            kept.pop("PYTHONDONTWRITEBYTECODE", None)
+            kept["PYTHONPYCACHEPREFIX"] = str(self.bytecode)
         return kept | {
-            "PYTHONPYCACHEPREFIX": str(self.bytecode),
             "ANSWERBACK_HOME": str(self.home),
             "ANSWERBACK_SMTP_IN__PORT": str(self.ports.get("smtp_port", 0)),
             "ANSWERBACK_SMTP_IN__HOSTNAME": "mx.shop.example",
@@ -180,10 +185,14 @@ class Place:
         return int(self.rows(statement, *values)[0][0])
 
     def log(self) -> list[Taken]:
-        """Return every mail the receiving server took, in order."""
-        file = self.home / "receiver.log"
-        lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
-        return [_taken(json.loads(line)) for line in lines]
+        """Return every mail the receiving server took, in order; each line is read once."""
+        with self.reading, (self.home / "receiver.log").open("rb") as file:
+            file.seek(self.read_to)
+            whole = file.read().rpartition(b"\n")[0]
+            if whole:
+                self.taken += [_taken(json.loads(line)) for line in whole.split(b"\n")]
+                self.read_to += len(whole) + 1
+            return list(self.taken)
 
     def taken_by(self, recipient: str) -> list[Taken]:
         """Return what the receiving server took for an address."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -31,27 +32,38 @@ def kill_under_load(place: Place, seed: int, kills: int) -> str:
     """Kill the gateway so often, let it come to rest, check the laws, decide what is open, and check again."""
     dice, load = Random(seed), Load(place, seed)
     place.start()
-    with load.running():
-        while place.kills < kills:
-            _live(place, dice)
-            if dice.random() < EARLY and place.kills < kills:
-                place.start(announced=False)
-                _die_after(place, dice.uniform(0.3, START))
-            place.start()
-        load.finish()
-        laws.check(place)
-        decided: dict[str, int] = {}
-        while made := decide_all(place):
-            decided |= {name: decided.get(name, 0) + many for name, many in made.items()}
+    try:
+        with load.running():
+            _kill_often(place, dice, kills)
             load.finish()
-        laws.check(place)
-    place.hang_up()
+            laws.check(place)
+            decided = _decide_until_nothing_is_open(place, load)
+            laws.check(place)
+    finally:
+        place.hang_up()
     assert place.stop() == 0
     _everybody_was_served(place, load)
     return (
         f"seed {seed}: {place.kills} kills, {len(load.asked)} asks, {len(place.log())} mails out, "
-        f"{load.answers} answers, {len(load.acked)} items acknowledged, waits {ends(place)}, decided {decided}"
+        f"{load.answers} answers, {len(load.acked)} items acknowledged, waits {ends(place)}, decided {dict(decided)}"
     )
+
+
+def _kill_often(place: Place, dice: Random, kills: int) -> None:
+    while place.kills < kills:
+        _live(place, dice)
+        if dice.random() < EARLY and place.kills < kills:
+            place.start(announced=False)
+            _die_after(place, dice.uniform(0.3, START))
+        place.start()
+
+
+def _decide_until_nothing_is_open(place: Place, load: Load) -> Counter[str]:
+    decided: Counter[str] = Counter()
+    while made := decide_all(place):
+        decided += made
+        load.finish()
+    return decided
 
 
 def _live(place: Place, dice: Random) -> None:
