@@ -142,7 +142,7 @@ class Conflict(Refused):
 
 
 class KeyInUse(Conflict):
-    """The key {correlation_key} already waits for an answer to another question (waitpoint {waitpoint_id}).
+    """The key {correlation_key} already waits for an answer to another question.
     Choose another key, or cancel that wait first."""
 
     code = "key_in_use"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from answerback.gateway import delivery, facts, outgoing
 from answerback.model import (
+    ENDED,
     OPEN_STATES,
-    RUNNING,
     Json,
     Resolution,
     Review,
@@ -18,6 +19,7 @@ from answerback.model import (
     Waitpoint,
     WaitpointState,
     WaitRow,
+    WaitState,
     value,
 )
 from answerback.store import conversations, outbox, reviews, tenants, waitpoints
@@ -29,14 +31,19 @@ if TYPE_CHECKING:
     from answerback.store.session import Tx
 
 
-def advance(work: Work, wait_id: str, event: events.Event, *, cause: Json) -> WaitRow:
+def advance(
+    work: Work, wait_id: str, event: events.Event, *, cause: Json, as_of: datetime | None = None
+) -> WaitRow:
     """Let one event happen to a wait, within the caller's transaction, and return the wait after it.
+
+    `as_of` is the instant the event happened, where it is learned of later.
 
     An event the table has no row for changes nothing and is not logged.
     """
     row = waiting.wait(work.tx, work.scope, wait_id, lock=True)
     assert row is not None, wait_id
-    step = machine.step(row.wait, event, facts.gather(work.tx, work.scope, row, work.now), work.now)
+    known = facts.gather(work.tx, work.scope, row, as_of or work.now)
+    step = machine.step(row.wait, event, known, work.now)
     if step.rule is None or step.wait is None:
         return row
     waiting.save_wait(work.tx, work.scope, wait_id, step.wait, work.now)
@@ -64,7 +71,7 @@ def start(
         waitpoint_id=waitpoint_id,
         schedule_name=schedule.name,
         schedule_version=schedule.version,
-        wait=Wait(state=next(iter(RUNNING)), since=work.now),
+        wait=Wait(state=WaitState.WAITING, since=work.now),
         updated_at=work.now,
     )
     first = event or events.Queued(at=work.now)
@@ -196,15 +203,37 @@ def open_review(work: Work, reason: str, about: About, details: Json | None = No
     return review
 
 
-def resolve(work: Work, resolution: Resolution, *, cause: Json) -> None:
-    """Close a waitpoint by its one reply and end its waits as replied.
+def open_waitpoint(work: Work, waitpoint: Waitpoint, schedule: Schedule) -> WaitRow | None:
+    """Store a waitpoint and start the conversation's wait, unless one is there already; tell the waiter."""
+    waitpoints.add_waitpoint(work.tx, work.scope, waitpoint)
+    present = waiting.wait_of(work.tx, work.scope, waitpoint.conversation_id)
+    row = None
+    if present is None or present.wait.state in ENDED:
+        cause: Json = {"waitpoint_id": waitpoint.id}
+        row = start(work, waitpoint.conversation_id, waitpoint.id, schedule, cause=cause)
+    data: Json = {
+        "waitpoint_id": waitpoint.id,
+        "conversation_id": waitpoint.conversation_id,
+        "message_id": waitpoint.message_id,
+        "correlation_key": waitpoint.correlation_key,
+        "expires_at": waitpoint.expires_at.isoformat(),
+    }
+    delivery.tell(work, [waitpoint.waiter], "waitpoint.opened", data)
+    return row
+
+
+def resolve(work: Work, resolution: Resolution, *, cause: Json, admit: bool = False) -> None:
+    """Close a waitpoint by its one reply and end its waits as replied; `admit` makes the author a responder.
 
     If other waitpoints of the conversation stay open, a new wait starts for them.
     """
     waitpoint = waitpoints.waitpoint(work.tx, work.scope, resolution.waitpoint_id, lock=True)
     assert waitpoint is not None
-    # The wait first: an abandoned one becomes replied only while its waitpoint is open.
-    _end_wait(work, waitpoint, events.Replied(), cause)
+    if admit and resolution.responder not in waitpoint.responders:
+        waitpoints.add_responder(work.tx, work.scope, waitpoint.id, resolution.responder)
+    # The wait first: an abandoned one becomes replied only while its waitpoint is open. What counts is when
+    # the reply came, not when it was read.
+    _end_wait(work, waitpoint, events.Replied(), cause, as_of=resolution.responded_at)
     waitpoints.resolve(work.tx, work.scope, resolution)
 
 
@@ -244,11 +273,13 @@ def _close(
     delivery.tell(work, [waitpoint.waiter], f"waitpoint.{state}", data)
 
 
-def _end_wait(work: Work, waitpoint: Waitpoint, event: events.Event, cause: Json) -> None:
+def _end_wait(
+    work: Work, waitpoint: Waitpoint, event: events.Event, cause: Json, *, as_of: datetime | None = None
+) -> None:
     row = waiting.wait_for(work.tx, work.scope, waitpoint.id)
     if row is None:
         return
-    advance(work, row.id, event, cause=cause)
+    advance(work, row.id, event, cause=cause, as_of=as_of)
     for other in waitpoints.waitpoints_of(work.tx, work.scope, waitpoint.conversation_id):
         if other.state in OPEN_STATES and waiting.wait_for(work.tx, work.scope, other.id) is None:
             first = events.Sent(at=work.now)

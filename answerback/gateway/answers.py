@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from answerback.channels.mail.read import read, resplit
 from answerback.errors import BadRequest, NotFound
 from answerback.gateway import advance, delivery
+from answerback.gateway.questions import responder_name
 from answerback.model import (
     OPEN_STATES,
     Address,
     Conversation,
     Inbound,
-    InboundKind,
     Json,
     Message,
     Received,
@@ -21,15 +21,13 @@ from answerback.model import (
     Review,
     Timing,
     Trust,
-    Waitpoint,
     WaitState,
     value,
 )
 from answerback.store import conversations, inbound, tenants, waitpoints
 from answerback.store import waits as waiting
 from answerback.threading import refs
-from answerback.waits import events
-from answerback.waits.addresses import canonical, responder_of
+from answerback.waits.judgement import Answers
 
 if TYPE_CHECKING:
     from answerback.gateway.context import Work
@@ -74,9 +72,13 @@ def store(work: Work, received: Received, mail: Inbound, place: Place) -> Messag
             "removed": sum(one.count for one in mail.removed),
             "reasons": sorted({one.technique for one in mail.removed}),
         },
-        "evidence": evidence(received, mail, place),
-        "unreadable": mail.unreadable,
+        "evidence": evidence(work, received, mail, place),
         "partstat": mail.partstat,
+        "read": {
+            "authors": [responder_name(one.email) for one in mail.senders],
+            "unreadable": mail.unreadable,
+            "through_list": mail.through_list,
+        },
     }
     message = replace(message, content=content)
     conversations.add_message(work.tx, work.scope, message)
@@ -87,11 +89,11 @@ def store(work: Work, received: Received, mail: Inbound, place: Place) -> Messag
     return message
 
 
-def evidence(received: Received, mail: Inbound, place: Place) -> Json:
+def evidence(work: Work, received: Received, mail: Inbound, place: Place) -> Json:
     """Return what is known of who wrote a mail: claims only, until proof of origin is made."""
     return {
-        "header_from": [sender.email for sender in mail.senders],
-        "envelope_from": received.mail_from,
+        "header_from": [delivery.redacted(work.context, sender.email) for sender in mail.senders],
+        "envelope_from": delivery.redacted(work.context, received.mail_from),
         "authentication": {"result": TRUST_REASON},
         "matched_by": place.matched_by or None,
         "raw_sha256": received.identity,
@@ -128,15 +130,20 @@ def deliver(work: Work, message: Message, *, timing: Timing | None = None, data:
     delivery.tell(work, [f"agent:{conversation.agent_id}"], event, known)
 
 
-def resolve(work: Work, message: Message, waitpoint: Waitpoint, responder: str, timing: Timing) -> None:
-    """Let a message close a waitpoint: one resolution, one mailbox row, and the wait ends as replied."""
-    author = author_of(message)
+def resolve(
+    work: Work, message: Message, answer: Answers, *, admit: bool = False, cause: Json | None = None
+) -> None:
+    """Let a message close a waitpoint: one resolution, one mailbox row, and the wait ends as replied.
+
+    With `admit` its author becomes a responder by that: a person said so.
+    """
+    waitpoint, timing, author = answer.waitpoint, answer.timing, responder_name(message.sender.email)
     evidence_of = message.content["evidence"]
     assert isinstance(evidence_of, dict)
     resolution = Resolution(
         waitpoint_id=waitpoint.id,
         message_id=message.id,
-        responder=responder,
+        responder=answer.responder,
         author=author,
         channel="email",
         evidence_level="channel_claim",
@@ -145,22 +152,18 @@ def resolve(work: Work, message: Message, waitpoint: Waitpoint, responder: str, 
         responded_at=message.at,
         evidence=evidence_of,
     )
-    advance.resolve(work, resolution, cause={"message_id": message.id})
+    caused = {"message_id": message.id} | (cause or {})
+    advance.resolve(work, resolution, admit=admit, cause=caused)
     first = next((part["id"] for part in _shown(message) if part["kind"] in ("reply", "inline")), None)
     data = facts(message, timing) | {
         "waitpoint_id": waitpoint.id,
         "correlation_key": waitpoint.correlation_key,
         "outcome": "resolved",
-        "responder": author,
+        "responder": delivery.redacted(work.context, author),
         "subject_digest": waitpoint.subject_digest,
         "response": {"part": first},
     }
     delivery.tell(work, [waitpoint.waiter], "waitpoint.resolved" + SUFFIX[message.trust or TRUST], data)
-
-
-def author_of(message: Message) -> str:
-    """Return who a message claims to be from, as responders are compared."""
-    return f"email:{canonical(message.sender.email)}"
 
 
 def _shown(message: Message) -> list[Json]:
@@ -169,22 +172,13 @@ def _shown(message: Message) -> list[Json]:
     return shown
 
 
-def match_early(work: Work, waitpoint: Waitpoint) -> None:
-    """Resolve a waitpoint just opened by a reply to its message that came before it and that none used."""
-    row = waiting.wait_of(work.tx, work.scope, waitpoint.conversation_id)
-    if row and row.wait.state is WaitState.PAUSED:
-        return
-    for message in conversations.messages(work.tx, work.scope, waitpoint.conversation_id):
-        answers = message.direction == "in" and message.parent_id == waitpoint.message_id
-        if not answers or message.kind != InboundKind.MESSAGE or message.content.get("unreadable"):
-            continue
-        responder = responder_of(author_of(message), waitpoint.responders)
-        if responder and not waitpoints.answered(work.tx, work.scope, message.id):
-            resolve(work, message, waitpoint, responder, Timing.EARLY)
-            return
+def read_received(received: Received) -> Inbound:
+    """Return a stored mail as it is read: its return path on top, as in delivered mail (RFC 5321 4.4)."""
+    path = received.mail_from.encode("utf-8", "replace")
+    return read(b"Return-Path: <" + path + b">\r\n" + received.octets)
 
 
-def message_under_review(work: Work, review: Review, conversation_id: str) -> Message | None:
+def message_under_review(work: Work, review: Review, conversation_id: str) -> Message:
     """Return the message a review is about, stored or moved into the conversation a person named.
 
     A mail that joined no conversation is read again from its octets; without a named conversation it
@@ -198,16 +192,35 @@ def message_under_review(work: Work, review: Review, conversation_id: str) -> Me
     if review.message_id:
         if conversation_id:
             conversations.move_message(work.tx, work.scope, review.message_id, conversation_id)
-        return conversations.message(work.tx, work.scope, review.message_id)
+        message = conversations.message(work.tx, work.scope, review.message_id)
+        assert message is not None
+        return message
     received = inbound.received(work.tx, work.scope, review.received_id)
-    if received is None:
-        return None
-    mail = read(received.octets)
+    assert received is not None
+    mail = read_received(received)
     target = conversation_id or new_conversation(work, received, mail).id
     mail = resplit(mail, conversations.sent_texts(work.tx, work.scope, target))
-    message = store(work, received, mail, Place(conversation_id=target, matched_by="person"))
-    inbound.settle(work.tx, work.scope, received.id, "processed", "decided", message.id)
-    return message
+    return store(work, received, mail, Place(conversation_id=target, matched_by="person"))
+
+
+def preview(work: Work, received_id: str) -> Json:
+    """Return what a mail that belongs nowhere yet says, for the person who decides."""
+    received = inbound.received(work.tx, work.scope, received_id)
+    assert received is not None
+    mail = read_received(received)
+    return {
+        "subject": delivery.redacted(work.context, mail.subject),
+        "sender": delivery.redacted(work.context, ", ".join(one.email for one in mail.senders)),
+        "kind": str(mail.kind),
+        "parts": [
+            {
+                "kind": str(part.kind),
+                "filename": delivery.redacted(work.context, part.filename),
+                "text": delivery.redacted(work.context, part.text),
+            }
+            for part in mail.parts
+        ],
+    }
 
 
 def new_conversation(work: Work, received: Received, mail: Inbound) -> Conversation:
@@ -225,11 +238,11 @@ def new_conversation(work: Work, received: Received, mail: Inbound) -> Conversat
     return conversation
 
 
-def decided_answer(work: Work, message: Message, waitpoint_id: str, by: str) -> None:
+def decided_answer(work: Work, message: Message, waitpoint_id: str, cause: Json) -> None:
     """Let a message answer a waitpoint because a person says so; its author becomes a responder by that.
 
     Raises:
-        NotFound, BadRequest: there is no such open waitpoint in the message's conversation.
+        BadRequest: there is no such open waitpoint in the message's conversation.
     """
     open_ones = [
         one
@@ -239,11 +252,11 @@ def decided_answer(work: Work, message: Message, waitpoint_id: str, by: str) -> 
     if len(open_ones) != 1:
         problem = "name one open waitpoint of the message's conversation"
         raise BadRequest(field="waitpoint_id", problem=problem)
-    author = author_of(message)
-    if author not in open_ones[0].responders:
-        waitpoints.add_responder(work.tx, work.scope, open_ones[0].id, author)
     row = waiting.wait_for(work.tx, work.scope, open_ones[0].id)
     abandoned = row is not None and row.wait.state is WaitState.ABANDONED
-    resolve(work, message, open_ones[0], author, Timing.AFTER_ABANDON if abandoned else Timing.ON_TIME)
-    if row and not row.waitpoint_id:
-        advance.advance(work, row.id, events.Replied(), cause={"message_id": message.id, "by": by})
+    answer = Answers(
+        waitpoint=open_ones[0],
+        responder=responder_name(message.sender.email),
+        timing=Timing.AFTER_ABANDON if abandoned else Timing.ON_TIME,
+    )
+    resolve(work, message, answer, admit=True, cause=cause)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from answerback.channels.mail.read import resplit
-from answerback.gateway import advance, answers, outgoing, reports
+from answerback.gateway import advance, answers, reports
 from answerback.gateway.answers import Place
+from answerback.gateway.questions import asked, reply_of, responder_name
 from answerback.model import (
     Address,
     Ambiguous,
@@ -18,17 +20,16 @@ from answerback.model import (
     Matched,
     Message,
     Received,
+    Timing,
     Unmatched,
-    Waitpoint,
-    WaitState,
 )
 from answerback.store import conversations, inbound, tenants, waitpoints
 from answerback.store import waits as waiting
 from answerback.threading import refs, tokens
 from answerback.threading.match import REPORTS, gather, match
 from answerback.waits import events
-from answerback.waits.addresses import canonical, responder_of
-from answerback.waits.judgement import Answers, Asked, Asks, Away, Joins, Reply, judge
+from answerback.waits.addresses import canonical
+from answerback.waits.judgement import Answers, Asks, Away, Joins, judge
 
 if TYPE_CHECKING:
     from answerback.gateway.context import Work
@@ -48,7 +49,7 @@ def arrive(work: Work, received: Received, mail: Inbound) -> None:
     reply_address = named_by(work, inbox, "reply_address", received, mail)
     return_path = named_by(work, inbox, "return_path", received, mail)
     clues = gather(mail, reply_address=reply_address, return_path=return_path)
-    found = match(clues, conversations.known(work.tx, work.scope, clues.ids))
+    found = match(clues, known_here(work, inbox, clues.ids))
     match found:
         case Matched():
             texts = conversations.sent_texts(work.tx, work.scope, found.conversation_id)
@@ -64,22 +65,24 @@ def arrive(work: Work, received: Received, mail: Inbound) -> None:
 
 
 def own_or_loop(work: Work, inbox: Inbox, mail: Inbound) -> str:
-    """Return why a mail is our own or goes round in circles, "" where it is neither."""
-    if any(sender.email.lower() == inbox.address.lower() for sender in mail.senders):
+    """Return why a mail is this inbox's own or goes round in circles, "" where it is neither."""
+    if any(canonical(sender.email) == canonical(inbox.address) for sender in mail.senders):
         return "own_message"
-    own = [
-        row
-        for one in refs.extract(mail.message_id)
-        if (row := tokens.row_of(one, work.context.keyring.mac_keys)) is not None
-    ]
-    if own or _is_sent(work, mail):
+    ids = [refs.normalise(one) for one in refs.extract(mail.message_id)]
+    if any(one.outbound for one in known_here(work, inbox, ids)):
         return "own_message"
     return "loop" if mail.received_count > MOST_HOPS else ""
 
 
-def _is_sent(work: Work, mail: Inbound) -> bool:
-    ids = [refs.normalise(one) for one in refs.extract(mail.message_id)]
-    return any(one.outbound for one in conversations.known(work.tx, work.scope, ids))
+def known_here(work: Work, inbox: Inbox, ids: Sequence[str]) -> list[Known]:
+    """Return the messages of this inbox that carry one of the ids; other inboxes' threads are not its."""
+    known = conversations.known(work.tx, work.scope, ids)
+    return [one for one in known if _is_here(work, inbox, one)]
+
+
+def _is_here(work: Work, inbox: Inbox, known: Known) -> bool:
+    conversation = conversations.conversation(work.tx, work.scope, known.conversation_id)
+    return conversation is not None and conversation.inbox_id == inbox.id
 
 
 def duplicate(work: Work, received: Received, mail: Inbound) -> str:
@@ -96,7 +99,8 @@ def named_by(work: Work, inbox: Inbox, kind: tokens.Kind, received: Received, ma
     for address in (received.recipient, *(one.email for one in (*mail.to, *mail.cc))):
         read = tokens.read_address(address, kind, keys)
         if read and read[0].lower() == inbox.address.lower():
-            return conversations.known_message(work.tx, work.scope, tokens.public_id("msg", read[1]))
+            known = conversations.known_message(work.tx, work.scope, tokens.public_id("msg", read[1]))
+            return known if known and _is_here(work, inbox, known) else None
     return None
 
 
@@ -175,20 +179,10 @@ def joined(work: Work, received: Received, mail: Inbound, found: Matched) -> Non
         _reported(work, mail, found)
         inbound.settle(work.tx, work.scope, received.id, "processed", "report", message.id)
         return
-    authors = tuple(responder_name(sender.email) for sender in mail.senders)
-    reply = Reply(
-        kind=mail.kind,
-        authors=authors,
-        named=found.named,
-        at=received.at,
-        trust=message.trust or answers.TRUST,
-        unreadable=mail.unreadable,
-        through_list=mail.through_list,
-    )
-    judged = judge(reply, asked(work, found.conversation_id))
+    judged = judge(reply_of(message, found.named), asked(work, found.conversation_id))
     match judged:
         case Answers():
-            answers.resolve(work, message, judged.waitpoint, judged.responder, judged.timing)
+            answers.resolve(work, message, judged)
         case Joins():
             _joins(work, message, judged)
         case Away():
@@ -201,58 +195,11 @@ def joined(work: Work, received: Received, mail: Inbound, found: Matched) -> Non
     inbound.settle(work.tx, work.scope, received.id, "processed", "joined", message.id)
 
 
-def responder_name(address: str) -> str:
-    """Return `email:` and an address as responders are compared."""
-    return f"email:{canonical(address)}"
-
-
-def asked(work: Work, conversation_id: str) -> tuple[Asked, ...]:
-    """Return the conversation's waitpoints with what `judge` asks about each."""
-    messages = conversations.messages(work.tx, work.scope, conversation_id)
-    return tuple(
-        _asked(work, one, messages) for one in waitpoints.waitpoints_of(work.tx, work.scope, conversation_id)
-    )
-
-
-def _asked(work: Work, waitpoint: Waitpoint, messages: tuple[Message, ...]) -> Asked:
-    standing = frozenset(
-        message.id
-        for message in messages
-        if message.direction == "out"
-        and waitpoint.id in waitpoints.stands_for(work.tx, work.scope, message.id)
-    )
-    sent_to = {
-        responder_name(address)
-        for message in messages
-        if message.id in standing
-        for address in outgoing.recipients(message.content)
-    }
-    heard_from = {
-        responder_name(message.sender.email)
-        for message in messages
-        if message.direction == "in" and message.kind == InboundKind.MESSAGE and message.parent_id in standing
-    }
-    to = frozenset(
-        responder_name(address.email)
-        for message in messages
-        if message.id in standing
-        for address in outgoing.addresses(message.content, "to")
-    )
-    row = waiting.wait_for(work.tx, work.scope, waitpoint.id)
-    outsiders = [name for name in sent_to | heard_from if responder_of(name, waitpoint.responders) is None]
-    return Asked(
-        waitpoint=waitpoint,
-        messages=standing,
-        abandoned=row is not None and row.wait.state is WaitState.ABANDONED,
-        exposed=bool(outsiders),
-        to=to,
-    )
-
-
 def _joins(work: Work, message: Message, judged: Joins) -> None:
-    row = waiting.wait_of(work.tx, work.scope, message.conversation_id)
-    if row and not row.waitpoint_id and message.kind == InboundKind.MESSAGE:
-        advance.advance(work, row.id, events.Replied(), cause={"message_id": message.id})
+    if judged.timing is Timing.LATE:
+        for waitpoint_id in waitpoints.stands_for(work.tx, work.scope, message.parent_id):
+            rejected = (waitpoint_id, message.id, "late", message.body_hash)
+            waitpoints.reject(work.tx, work.scope, *rejected, at=work.now)
     answers.deliver(work, message, timing=judged.timing)
 
 

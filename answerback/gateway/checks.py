@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from answerback.store import schedules, tenants
 from answerback.waits import plan as plans
 from answerback.waits import schedule as policies
 from answerback.waits.addresses import canonical_row
-from answerback.waits.waitpoint import check_deadline
+from answerback.waits.waitpoint import LONGEST, check_deadline
 
 if TYPE_CHECKING:
     from answerback.gateway.context import Caller, Work
@@ -28,7 +28,6 @@ MAX_TEXT = 1 << 20
 MAX_ATTACHMENTS = 10 << 20
 #: business days a waitpoint outlives its wait where no deadline is given
 EXPIRES_AFTER_ABANDON = 5
-LONGEST = timedelta(days=30)
 
 
 @value
@@ -121,7 +120,7 @@ def responders(tx: Tx, scope: Scope, default: tuple[str, ...], question: Questio
         kind, _, rest = name.partition(":")
         if kind not in ("email", "email-domain") or not rest:
             raise BadRequest(field="responders", problem=f"{name} is none; write email:… or email-domain:…")
-        if kind == "email" and tenants.inbox(tx, scope, check(rest)):
+        if kind == "email" and _is_own(tx, scope, check(rest)):
             raise BadRequest(
                 field="responders", problem=f"{rest} is an inbox of ours; it can not answer itself"
             )
@@ -130,6 +129,13 @@ def responders(tx: Tx, scope: Scope, default: tuple[str, ...], question: Questio
                 field="responders", problem=f"{rest} is a domain of ours; it can not answer itself"
             )
     return admitted
+
+
+def _is_own(tx: Tx, scope: Scope, address: str) -> bool:
+    """Tell whether an address reaches an inbox of ours, directly or as a sub-address."""
+    local, _, domain = address.rpartition("@")
+    base = tenants.inbox(tx, scope, f"{local.partition('+')[0]}@{domain}".lower())
+    return tenants.inbox(tx, scope, address.lower()) is not None or (base is not None and base.sub_addresses)
 
 
 def schedule_named(tx: Tx, scope: Scope, name: str) -> Schedule:

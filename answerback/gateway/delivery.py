@@ -64,7 +64,8 @@ def redacted(context: Context, text: str) -> str:
 
 def parts(context: Context, message: Message, pieces: Iterable[Part], nonce: str) -> list[Json]:
     """Return the typed, untrusted parts as an agent gets them."""
-    source: Json = {"author": f"email:{message.sender.email.lower()}", "verified": False, "channel": "email"}
+    author = redacted(context, f"email:{message.sender.email.lower()}")
+    source: Json = {"author": author, "verified": False, "channel": "email"}
     shown: list[Json] = []
     for number, piece in enumerate(pieces, start=1):
         part: Json = {

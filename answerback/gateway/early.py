@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from answerback.errors import NotFound
-from answerback.gateway import answers, checks, outgoing, submit
-from answerback.model import Conversation, Message, Waitpoint, WaitpointState
-from answerback.store import conversations, tenants, waitpoints
+from answerback.gateway import advance, answers, checks, outgoing, submit
+from answerback.gateway.questions import asked, reply_of
+from answerback.model import Conversation, Message, Timing, Waitpoint, WaitpointState
+from answerback.store import conversations, inbound, tenants, waitpoints
+from answerback.waits.judgement import Answers, judge
 
 if TYPE_CHECKING:
     from answerback.gateway.context import Caller, Work
@@ -28,11 +31,26 @@ def open_on(
     sent = _sent(work, conversation, message_id)
     schedule = checks.schedule_named(work.tx, work.scope, question.schedule)
     waitpoint = _waitpoint(work, caller, sent, question)
-    if earlier := submit.same_question(work, question.key, waitpoint.subject_digest):
+    if earlier := submit.same_question(work, caller, question.key, waitpoint.subject_digest):
         return earlier
-    submit.open_waitpoint(work, waitpoint, schedule)
-    answers.match_early(work, waitpoint)
+    advance.open_waitpoint(work, waitpoint, schedule)
+    _match(work, waitpoint)
     return waitpoints.waitpoint(work.tx, work.scope, waitpoint.id) or waitpoint
+
+
+def _match(work: Work, waitpoint: Waitpoint) -> None:
+    """Resolve a waitpoint just opened by a reply to its message that came before, if it would count now."""
+    (fresh,) = (one for one in asked(work, waitpoint.conversation_id) if one.waitpoint.id == waitpoint.id)
+    for message in conversations.messages(work.tx, work.scope, waitpoint.conversation_id):
+        if message.direction == "out" or message.parent_id != waitpoint.message_id:
+            continue
+        used = waitpoints.answered(work.tx, work.scope, message.id)
+        if used or inbound.state(work.tx, work.scope, message.received_id) != "processed":
+            continue
+        judged = judge(reply_of(message, (waitpoint.message_id,)), (fresh,))
+        if isinstance(judged, Answers):
+            answers.resolve(work, message, replace(judged, timing=Timing.EARLY))
+            return
 
 
 def _sent(work: Work, conversation: Conversation, message_id: str) -> Message:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from answerback.channels.mail.read import read
 from answerback.channels.mail.reception import Delivery, Verdict
-from answerback.gateway import advance, arrival
-from answerback.model import Inbox, Received, Scope
+from answerback.gateway import advance, answers, arrival
+from answerback.model import Received, Scope
 from answerback.store import inbound, tenants
 
 if TYPE_CHECKING:
@@ -33,10 +32,10 @@ ROLES = ("postmaster", "abuse")
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The inbox a recipient address belongs to."""
+    """Whose a recipient address is: an inbox's, or ("") the operator's."""
 
     scope: Scope
-    inbox: Inbox
+    inbox_id: str
 
 
 class Gate:
@@ -87,47 +86,56 @@ class Gate:
                     done.set_result((STORED,) * len(delivery.recipients))
 
 
-def find_route(tx: Tx, recipient: str) -> Route | None:
-    """Return the live inbox an address reaches: exact, by sub-address, or as a role of its domain."""
-    local, _, domain = recipient.lower().rpartition("@")
+def find_route(tx: Tx, recipient: str, tenant: str = "default") -> Route | None:
+    """Return where an address leads: an inbox, exact or by sub-address, or a role of its domain.
+
+    `<postmaster>` without a domain is the operator of the given tenant (RFC 5321 4.5.1).
+    """
+    local, at, domain = recipient.lower().rpartition("@")
+    if not at:
+        home = Scope(tenant=tenant, environment="live")
+        return Route(home, "") if domain == "postmaster" else None
     if found := tenants.inbox_at(tx, f"{local}@{domain}"):
-        return Route(*found)
+        return Route(found[0], found[1].id)
     base, plus, _ = local.partition("+")
     if plus and (found := tenants.inbox_at(tx, f"{base}@{domain}")) and found[1].sub_addresses:
-        return Route(*found)
+        return Route(found[0], found[1].id)
     if local in ROLES and (found := tenants.inbox_of_domain(tx, domain)):
-        return Route(*found)
+        return Route(found[0], "")
     return None
 
 
 def _look_up(context: Context, recipient: str) -> Route | None:
     with context.db.read() as tx:
-        return find_route(tx, recipient)
+        return find_route(tx, recipient, context.settings.tenant)
 
 
 def keep(context: Context, batch: Sequence[Delivery]) -> None:
     """Store every mail of a batch for every recipient in one transaction (RFC 5321 4.2.5: 250 means kept)."""
-    now = context.clock.now()
     with context.db.write() as tx:
-        routes = {name: find_route(tx, name) for one in batch for name in one.recipients}
         for delivery in batch:
-            identity = sha256(delivery.octets).hexdigest()
             for recipient in delivery.recipients:
-                if route := routes[recipient]:
-                    row = Received(
-                        id=context.new_id("rcv"),
-                        scope=route.scope,
-                        inbox_id=route.inbox.id,
-                        identity=identity,
-                        octets=delivery.octets,
-                        mail_from=delivery.mail_from,
-                        recipient=recipient,
-                        at=now,
-                    )
-                    inbound.keep(tx, row)
+                inbound.keep(tx, _received(context, tx, delivery, recipient))
         context.crash("received")
     context.crash("stored")
     context.wake("received")
+
+
+def _received(context: Context, tx: Tx, delivery: Delivery, recipient: str) -> Received:
+    route = find_route(tx, recipient, context.settings.tenant)
+    if route is None:
+        # An inbox is never taken away; without one nothing may be promised.
+        raise LookupError("an admitted recipient is no inbox any more")
+    return Received(
+        id=context.new_id("rcv"),
+        scope=route.scope,
+        inbox_id=route.inbox_id,
+        identity=sha256(delivery.octets).hexdigest(),
+        octets=delivery.octets,
+        mail_from=delivery.mail_from,
+        recipient=recipient,
+        at=context.clock.now(),
+    )
 
 
 def process_all(context: Context) -> int:
@@ -160,23 +168,17 @@ def process_next(context: Context) -> bool:
 def _process(context: Context, waiting: Received) -> None:
     if waiting.attempts >= MAX_STARTS:
         raise RuntimeError("a mail that ended the process three times is not read again")
-    # The return path is part of the envelope; final delivery writes it on top (RFC 5321 4.4).
-    mail = read(b"Return-Path: <" + waiting.mail_from.encode("utf-8", "replace") + b">\r\n" + waiting.octets)
+    mail = answers.read_received(waiting)
     with context.db.write() as tx:
         row = inbound.next_received(tx, context.clock.now())
         if row is None or row.id != waiting.id:
             return  # another process was faster
         work = context.work(tx, waiting.scope)
-        if is_role(waiting.recipient):
-            _to_review(work, waiting, "postmaster")
-        else:
+        if waiting.inbox_id:
             arrival.arrive(work, waiting, mail)
+        else:
+            _to_review(work, waiting, "postmaster")
         context.crash("matched")
-
-
-def is_role(recipient: str) -> bool:
-    """Tell whether a mail is for the operator rather than for an inbox."""
-    return recipient.lower().rpartition("@")[0] in ROLES
 
 
 def _to_review(work: Work, waiting: Received, reason: str) -> None:

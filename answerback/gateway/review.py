@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from answerback.errors import AlreadyDecided, BadRequest, NotFound
 from answerback.gateway import advance, answers, sending
 from answerback.model import ENDED, Json, OutboxState, Review, WaitState, value
-from answerback.store import conversations, outbox, reviews
+from answerback.store import conversations, inbound, outbox, reviews
 from answerback.store import waits as waiting
 from answerback.waits import events
 
@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 SENDING = ("was_sent", "send_again")
 READING = ("answer", "not_an_answer", "other_conversation", "discard")
 WAITING = ("resume", "cancel")
+#: mail that is nobody's but the operator's: read it, then put it away
+FOR_THE_OPERATOR = ("postmaster",)
 
 
 def choices(review: Review) -> tuple[str, ...]:
     """Return what a person can choose for a review."""
     if review.reason == "submission_unknown":
         return SENDING
-    return READING if review.message_id or review.received_id else WAITING
+    if review.reason in FOR_THE_OPERATOR:
+        return ("discard",)
+    return READING if review.received_id else WAITING
 
 
 @value
@@ -60,13 +64,23 @@ def decide(work: Work, review_id: str, decision: Decision) -> None:
 
 
 def _place(work: Work, review: Review, decision: Decision) -> None:
-    message = answers.message_under_review(work, review, decision.conversation_id)
-    if message is None or decision.choice == "discard":
+    if decision.choice == "discard":
+        inbound.settle(
+            work.tx, work.scope, review.received_id, "dropped", "discarded", review.message_id or None
+        )
         return
+    if decision.choice == "other_conversation" and not decision.conversation_id:
+        raise BadRequest(field="conversation_id", problem="name the conversation the message belongs to")
+    message = answers.message_under_review(work, review, decision.conversation_id)
+    inbound.settle(work.tx, work.scope, review.received_id, "processed", "decided", message.id)
     if decision.choice == "answer":
-        answers.decided_answer(work, message, decision.waitpoint_id, decision.by)
+        answers.decided_answer(work, message, decision.waitpoint_id, _cause(review, decision))
         return
     answers.deliver(work, message, data={"decided_by": decision.by})
+
+
+def _cause(review: Review, decision: Decision) -> Json:
+    return {"review_id": review.id, "choice": decision.choice, "by": decision.by}
 
 
 def _settle_unknown(work: Work, review: Review, choice: str) -> None:
@@ -80,7 +94,7 @@ def _settle_unknown(work: Work, review: Review, choice: str) -> None:
 
 
 def _again(work: Work, review: Review) -> OutboxState:
-    """A nudge whose wait has ended meanwhile is withdrawn: nobody who answered is nagged (design §12.1)."""
+    """A nudge whose wait has ended meanwhile is withdrawn: nobody who answered is nagged."""
     message = conversations.message(work.tx, work.scope, review.message_id)
     row = waiting.wait(work.tx, work.scope, message.wait_id) if message and message.wait_id else None
     return OutboxState.WITHDRAWN if row and row.wait.state in ENDED else OutboxState.QUEUED
@@ -90,7 +104,7 @@ def _go_on(work: Work, review: Review, decision: Decision) -> None:
     row = waiting.wait_of(work.tx, work.scope, review.conversation_id) if review.conversation_id else None
     if row is None or row.wait.state in ENDED:
         return
-    cause: Json = {"review_id": review.id, "choice": decision.choice, "by": decision.by}
+    cause = _cause(review, decision)
     if decision.choice == "cancel":
         if row.waitpoint_id:
             advance.cancel(work, row.waitpoint_id, "cancelled in review")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from answerback.errors import KeyInUse, NotFound
-from answerback.gateway import advance, calendars, checks, delivery, facts, outgoing
+from answerback.gateway import advance, calendars, checks, facts, outgoing
 from answerback.model import (
     OPEN_STATES,
     Address,
@@ -13,10 +13,8 @@ from answerback.model import (
     Inbox,
     Json,
     Message,
-    Schedule,
     Waitpoint,
     WaitpointState,
-    WaitRow,
 )
 from answerback.store import conversations, inbound, tenants, waitpoints
 from answerback.store import waits as waiting
@@ -50,7 +48,7 @@ def ask(work: Work, caller: Caller, mail: checks.Mail, question: checks.Question
     asked_of = mail.to + (mail.cc if question.cc_may_answer else ())
     admitted = checks.responders(work.tx, work.scope, asked_of, question)
     digest = checks.subject_digest(mail, admitted)
-    if earlier := same_question(work, question.key, digest):
+    if earlier := same_question(work, caller, question.key, digest):
         return asked(work, earlier)
     schedule = checks.schedule_named(work.tx, work.scope, question.schedule)
     expires_at = checks.deadline(work, inbox, mail.to[0], schedule, question.deadline)
@@ -68,27 +66,8 @@ def ask(work: Work, caller: Caller, mail: checks.Mail, question: checks.Question
         subject_digest=digest,
         min_trust=question.min_trust,
     )
-    open_waitpoint(work, waitpoint, schedule)
+    advance.open_waitpoint(work, waitpoint, schedule)
     return asked(work, waitpoint)
-
-
-def open_waitpoint(work: Work, waitpoint: Waitpoint, schedule: Schedule) -> WaitRow | None:
-    """Store a waitpoint and start the conversation's wait, unless one is running; tell the waiter."""
-    waitpoints.add_waitpoint(work.tx, work.scope, waitpoint)
-    running = waiting.wait_of(work.tx, work.scope, waitpoint.conversation_id)
-    row = None
-    if running is None or running.wait.due_at is None:
-        cause: Json = {"waitpoint_id": waitpoint.id}
-        row = advance.start(work, waitpoint.conversation_id, waitpoint.id, schedule, cause=cause)
-    data: Json = {
-        "waitpoint_id": waitpoint.id,
-        "conversation_id": waitpoint.conversation_id,
-        "message_id": waitpoint.message_id,
-        "correlation_key": waitpoint.correlation_key,
-        "expires_at": waitpoint.expires_at.isoformat(),
-    }
-    delivery.tell(work, [waitpoint.waiter], "waitpoint.opened", data)
-    return row
 
 
 def asked(work: Work, waitpoint: Waitpoint) -> Json:
@@ -113,17 +92,17 @@ def asked(work: Work, waitpoint: Waitpoint) -> Json:
     }
 
 
-def same_question(work: Work, key: str, digest: str) -> Waitpoint | None:
-    """Return the open waitpoint on this key with this content, None where the key is free.
+def same_question(work: Work, caller: Caller, key: str, digest: str) -> Waitpoint | None:
+    """Return the caller's open waitpoint on this key with this content, None where the key is free.
 
     Raises:
-        KeyInUse: the key waits for an answer to something else.
+        KeyInUse: the key waits for an answer to something else, or for somebody else.
     """
     earlier = waitpoints.waitpoint_by_key(work.tx, work.scope, "reply", key)
     if earlier is None or earlier.state not in OPEN_STATES:
         return None
-    if earlier.subject_digest != digest:
-        raise KeyInUse(correlation_key=key, waitpoint_id=earlier.id)
+    if earlier.waiter != caller.principal or earlier.subject_digest != digest:
+        raise KeyInUse(correlation_key=key)
     return earlier
 
 

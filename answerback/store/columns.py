@@ -14,6 +14,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     ForeignKeyConstraint,
+    FromClause,
     Integer,
     LargeBinary,
     MetaData,
@@ -21,6 +22,7 @@ from sqlalchemy import (
     Table,
     Text,
     and_,
+    bindparam,
 )
 from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import SchemaItem
@@ -181,9 +183,26 @@ def of_tenant() -> ForeignKeyConstraint:
     return ForeignKeyConstraint(["tenant"], ["tenants.tenant"], name="tenant")
 
 
-def here(table: Table, scope: Scope) -> ColumnElement[bool]:
-    """Return the condition that a row belongs to this scope."""
-    return and_(table.c.tenant == scope.tenant, table.c.environment == scope.environment)
+def here(table: FromClause, *names: str) -> ColumnElement[bool]:
+    """Return the condition that a row belongs to the scope and has the values that `of` gives.
+
+    Statements are built once, when a module is read: to build one takes longer than to run it.
+    """
+    columns = [table.c[name] for name in ("tenant", "environment", *names)]
+    return and_(*(column == bindparam(f"of_{column.name}") for column in columns))
+
+
+def among(column: ColumnElement[Any], values: str) -> ColumnElement[bool]:
+    """Return the condition that a column is one of a list, the parameter `values`."""
+    return column.in_(bindparam(values, type_=column.type, expanding=True))
+
+
+def of(scope: Scope, **values: object) -> dict[str, object]:
+    """Return the parameters of `here`; a column's bare name is left for what a statement sets."""
+    found: dict[str, object] = {"of_tenant": scope.tenant, "of_environment": scope.environment}
+    for name, value in values.items():
+        found[f"of_{name}"] = value
+    return found
 
 
 def scope_of(scope: Scope) -> dict[str, str]:

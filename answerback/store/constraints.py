@@ -167,7 +167,7 @@ def meaning(constraint: str, given: Mapping[str, object]) -> errors.Conflict:
     """Return the domain error of a constraint; `given` are the values that were to be stored."""
     match constraint:
         case "ux_waitpoints_open_key":
-            return errors.KeyInUse(correlation_key=given.get("correlation_key", "given"), waitpoint_id="open")
+            return errors.KeyInUse(correlation_key=given.get("correlation_key", "given"))
         case "pk_idempotency":
             return errors.InProgress(key=given.get("key", "given"))
         case "ux_inboxes_live_address" | "uq_inboxes_address":

@@ -6,24 +6,16 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, Literal
 
-from sqlalchemy import (
-    Row,
-    and_,
-    bindparam,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Row, and_, bindparam, func, insert, or_, select, update
 
 from answerback.model import Received, Scope
 from answerback.store import tables
-from answerback.store.columns import Moment, here, scope_of
+from answerback.store.columns import Moment, Words, here, of, scope_of
 from answerback.store.session import Tx
 from answerback.store.statements import insert_once, predicate
 
 _OWN, _OCTETS = tables.received, tables.received_octets
+_MESSAGES, _CONVERSATIONS = tables.messages, tables.conversations
 _STORED = predicate("received.state = 'stored'")
 _BOTH = and_(
     _OCTETS.c.tenant == _OWN.c.tenant,
@@ -36,6 +28,33 @@ _KEEP_CONTENT = insert_once(tables.contents, ("sha256",))
 _WHOLE = select(_OWN, _OCTETS.c.octets).join_from(_OWN, _OCTETS, _BOTH)
 _DUE = or_(_OWN.c.deferred_until.is_(None), _OWN.c.deferred_until <= bindparam("now", type_=Moment()))
 _NEXT = _WHOLE.where(_STORED, _DUE).order_by(_OWN.c.at, _OWN.c.id).limit(1)
+_BY_ID = _WHOLE.where(here(_OWN, "id"))
+_BY_IDENTITY = select(_OWN).where(here(_OWN, "identity")).order_by(_OWN.c.at, _OWN.c.id)
+_BEFORE = _OWN.c.at < bindparam("before")
+_COUNT_BEFORE = select(func.count()).select_from(_OWN).where(here(_OWN, "inbox_id"), _STORED, _BEFORE)
+_STATE = select(_OWN.c.state).where(here(_OWN, "id"))
+_CHANGE = update(_OWN).where(here(_OWN, "id"))
+_COUNT_STARTS = update(_OWN).where(_STORED).values(attempts=_OWN.c.attempts + 1)
+_TWIN = (
+    select(_MESSAGES.c.id)
+    .join(
+        _CONVERSATIONS,
+        and_(
+            _CONVERSATIONS.c.tenant == _MESSAGES.c.tenant,
+            _CONVERSATIONS.c.environment == _MESSAGES.c.environment,
+            _CONVERSATIONS.c.id == _MESSAGES.c.conversation_id,
+        ),
+    )
+    .where(
+        here(_MESSAGES, "body_hash", "rfc_id"),
+        _MESSAGES.c.direction == "in",
+        func.lower(_MESSAGES.c.sender_email) == bindparam("author", type_=Words()),
+        _CONVERSATIONS.c.inbox_id == bindparam("of_inbox_id"),
+    )
+    .order_by(_MESSAGES.c.at, _MESSAGES.c.id)
+    .limit(1)
+)
+_CONTENT = select(tables.contents.c.octets).where(here(tables.contents, "sha256"))
 
 
 def keep(tx: Tx, received: Received, source: str = "smtp") -> str | None:
@@ -71,21 +90,24 @@ def next_received(tx: Tx, now: datetime) -> Received | None:
 
 def received(tx: Tx, scope: Scope, received_id: str) -> Received | None:
     """Return a mail with its octets, whatever became of it."""
-    row = tx.one(_WHOLE.where(here(_OWN, scope), _OWN.c.id == received_id))
+    row = tx.one(_BY_ID, of(scope, id=received_id))
     return _received(row) if row else None
 
 
 def outcomes(tx: Tx, scope: Scope, identity: str) -> tuple[tuple[str, str, str, str], ...]:
     """Return what became of a mail in every inbox it came to: (id, state, note, message id or "")."""
-    wanted = and_(here(_OWN, scope), _OWN.c.identity == identity)
-    rows = tx.all(select(_OWN).where(wanted).order_by(_OWN.c.at, _OWN.c.id))
+    rows = tx.all(_BY_IDENTITY, of(scope, identity=identity))
     return tuple((row.id, row.state, row.note, row.message_id or "") for row in rows)
+
+
+def state(tx: Tx, scope: Scope, received_id: str) -> str:
+    """Return where a mail stands: stored, processed, review or dropped; "" where there is none."""
+    return str(tx.scalar(_STATE, of(scope, id=received_id)) or "")
 
 
 def received_before(tx: Tx, scope: Scope, inbox_id: str, at: datetime) -> int:
     """Return how many mails to an inbox came in before an instant and are still unprocessed."""
-    wanted = and_(here(_OWN, scope), _STORED, _OWN.c.inbox_id == inbox_id, _OWN.c.at < at)
-    return int(tx.scalar(select(func.count()).select_from(_OWN).where(wanted)))
+    return int(tx.scalar(_COUNT_BEFORE, of(scope, inbox_id=inbox_id) | {"before": at}))
 
 
 def settle(
@@ -97,19 +119,18 @@ def settle(
     message_id: str | None,
 ) -> None:
     """Say what became of a mail, and the message it was read into."""
-    wanted = and_(here(_OWN, scope), _OWN.c.id == received_id)
-    tx.run(update(_OWN).where(wanted).values(state=state, note=note, message_id=message_id or None))
+    became = {"state": state, "note": note, "message_id": message_id or None}
+    tx.run(_CHANGE, of(scope, id=received_id) | became)
 
 
 def defer(tx: Tx, scope: Scope, received_id: str, until: datetime) -> None:
     """Leave a mail unprocessed until an instant, as when the DNS does not answer."""
-    wanted = and_(here(_OWN, scope), _OWN.c.id == received_id)
-    tx.run(update(_OWN).where(wanted).values(deferred_until=until))
+    tx.run(_CHANGE, of(scope, id=received_id) | {"deferred_until": until})
 
 
 def count_starts(tx: Tx) -> int:
     """Count a start of the server for every mail it found unprocessed; return how many there are."""
-    return tx.run(update(_OWN).where(_STORED).values(attempts=_OWN.c.attempts + 1))
+    return tx.run(_COUNT_STARTS)
 
 
 def twin(tx: Tx, scope: Scope, inbox_id: str, rfc_id: str, author: str, body_hash: str) -> str | None:
@@ -119,28 +140,8 @@ def twin(tx: Tx, scope: Scope, inbox_id: str, rfc_id: str, author: str, body_has
     """
     if not rfc_id:
         return None
-    messages, conversations = tables.messages, tables.conversations
-    row = tx.one(
-        select(messages.c.id)
-        .join(
-            conversations,
-            and_(
-                conversations.c.tenant == messages.c.tenant,
-                conversations.c.environment == messages.c.environment,
-                conversations.c.id == messages.c.conversation_id,
-            ),
-        )
-        .where(
-            here(messages, scope),
-            messages.c.body_hash == body_hash,
-            messages.c.rfc_id == rfc_id,
-            messages.c.direction == "in",
-            func.lower(messages.c.sender_email) == author.lower(),
-            conversations.c.inbox_id == inbox_id,
-        )
-        .order_by(messages.c.at, messages.c.id)
-        .limit(1)
-    )
+    same = of(scope, body_hash=body_hash, rfc_id=rfc_id, inbox_id=inbox_id)
+    row = tx.one(_TWIN, same | {"author": author.lower()})
     return row.id if row else None
 
 
@@ -153,8 +154,7 @@ def keep_content(tx: Tx, scope: Scope, octets: bytes) -> str:
 
 def content(tx: Tx, scope: Scope, digest: str) -> bytes | None:
     """Return the octets with that SHA-256."""
-    own = tables.contents
-    octets = tx.scalar(select(own.c.octets).where(here(own, scope), own.c.sha256 == digest))
+    octets = tx.scalar(_CONTENT, of(scope, sha256=digest))
     return None if octets is None else bytes(octets)
 
 

@@ -6,23 +6,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Row,
-    Update,
-    and_,
-    bindparam,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Row, Select, Update, and_, bindparam, func, insert, or_, select, update
 
 from answerback.errors import LeaseExpired, NotFound
 from answerback.model import ItemState, MailboxItem, Scope
 from answerback.store import tables
-from answerback.store.columns import here, scope_of
+from answerback.store.columns import Moment, among, here, of, scope_of
 from answerback.store.session import Tx
 from answerback.store.statements import insert_once, predicate
 
@@ -32,15 +21,39 @@ _ENSURE = insert_once(_BOXES, ("principal",))
 # the update locks the counter row until commit, so numbers are in the order of commits
 _NEXT = (
     update(_BOXES)
-    .where(
-        _BOXES.c.tenant == bindparam("of_tenant"),
-        _BOXES.c.environment == bindparam("of_environment"),
-        _BOXES.c.principal == bindparam("of_principal"),
-    )
+    .where(here(_BOXES, "principal"))
     .values(last_sequence=_BOXES.c.last_sequence + 1)
     .returning(_BOXES.c.last_sequence)
 )
 _APPEND = insert(_ITEMS)
+_OF = here(_ITEMS, "principal")
+_NOW = bindparam("now", type_=Moment())
+_LEASED = _ITEMS.c.state == ItemState.LEASED
+_LEASE_OVER = and_(_LEASED, _ITEMS.c.lease_until <= _NOW)
+_SINCE = (
+    select(_ITEMS)
+    .where(_OF, _ITEMS.c.sequence > bindparam("since"))
+    .order_by(_ITEMS.c.sequence)
+    .limit(bindparam("limit"))
+)
+_FIRST_PENDING = select(func.min(_ITEMS.c.sequence)).where(_OF, _PENDING)
+_LAST = select(func.max(_ITEMS.c.sequence)).where(_OF)
+_HOW_MANY = select(func.count()).select_from(_ITEMS).where(_OF, _PENDING)
+_FREE = (
+    select(_ITEMS.c.sequence)
+    .where(_OF, _PENDING, or_(_ITEMS.c.state == ItemState.READY, _LEASE_OVER))
+    .order_by(_ITEMS.c.sequence)
+    .limit(bindparam("limit"))
+)
+_WORN = _FREE.where(_ITEMS.c.attempts >= bindparam("most"))
+_FRESH = _FREE.where(_ITEMS.c.attempts < bindparam("most"))
+_ACKED = select(_ITEMS.c.sequence).where(_OF, _ITEMS.c.acked_lease == bindparam("of_lease_id"))
+_HELD = select(_ITEMS.c.sequence).where(
+    here(_ITEMS, "principal", "lease_id"), _LEASED, _ITEMS.c.lease_until > _NOW
+)
+_NUMBERED = select(_ITEMS).where(_OF, among(_ITEMS.c.sequence, "numbers")).order_by(_ITEMS.c.sequence)
+_CHANGE = update(_ITEMS).where(_OF, among(_ITEMS.c.sequence, "numbers"))
+_LEASE = _CHANGE.values(attempts=_ITEMS.c.attempts + 1)
 
 
 def ensure_mailbox(tx: Tx, scope: Scope, principal: str) -> None:
@@ -61,8 +74,7 @@ def append(  # noqa: PLR0913, PLR0917 - an event's own attributes, in the order 
 
     The mailbox stays locked until commit: whoever writes to several takes them in order of their names.
     """
-    where = {"of_tenant": scope.tenant, "of_environment": scope.environment, "of_principal": principal}
-    sequence = tx.scalar(_NEXT, where)
+    sequence = tx.scalar(_NEXT, of(scope, principal=principal))
     if sequence is None:
         raise NotFound(kind="mailbox", id=principal)
     item = {
@@ -82,16 +94,15 @@ def append(  # noqa: PLR0913, PLR0917 - an event's own attributes, in the order 
 
 def read(tx: Tx, scope: Scope, principal: str, since: int, limit: int) -> tuple[MailboxItem, ...]:
     """Return items numbered above `since`, in order, whatever their state; reading consumes nothing."""
-    wanted = and_(_of(scope, principal), _ITEMS.c.sequence > since)
-    return _items(tx.all(select(_ITEMS).where(wanted).order_by(_ITEMS.c.sequence).limit(limit)))
+    return _items(tx.all(_SINCE, of(scope, principal=principal) | {"since": since, "limit": limit}))
 
 
 def contiguous_ack(tx: Tx, scope: Scope, principal: str) -> int:
     """Return the highest number up to which every item is acknowledged or dead, 0 for none."""
-    first = tx.scalar(select(func.min(_ITEMS.c.sequence)).where(_of(scope, principal), _PENDING))
+    first = tx.scalar(_FIRST_PENDING, of(scope, principal=principal))
     if first is not None:
         return int(first) - 1
-    return int(tx.scalar(select(func.max(_ITEMS.c.sequence)).where(_of(scope, principal))) or 0)
+    return int(tx.scalar(_LAST, of(scope, principal=principal)) or 0)
 
 
 def lease(  # noqa: PLR0913, PLR0917 - the terms of a lease
@@ -109,17 +120,14 @@ def lease(  # noqa: PLR0913, PLR0917 - the terms of a lease
     Free are ready items and those whose lease is over, in order. One that was leased `max_attempts` times
     before is dead: kept, but leased to nobody again.
     """
-    ended = and_(_ITEMS.c.state == ItemState.LEASED, _ITEMS.c.lease_until <= now)
-    free = and_(_of(scope, principal), _PENDING, or_(_ITEMS.c.state == ItemState.READY, ended))
-    worn = _locked(tx, and_(free, _ITEMS.c.attempts >= max_attempts), limit)
-    tx.run(_change(scope, principal, worn).values(state=ItemState.DEAD))
-    taken = _locked(tx, and_(free, _ITEMS.c.attempts < max_attempts), limit)
-    tx.run(
-        _change(scope, principal, taken).values(
-            state=ItemState.LEASED, attempts=_ITEMS.c.attempts + 1, lease_id=lease_id, lease_until=until
-        )
-    )
-    return _numbered(tx, scope, principal, taken), _numbered(tx, scope, principal, worn)
+    own = of(scope, principal=principal)
+    terms = own | {"now": now, "most": max_attempts, "limit": limit}
+    worn = _locked(tx, _WORN, terms)
+    _write(tx, _CHANGE, own | {"numbers": worn, "state": ItemState.DEAD})
+    taken = _locked(tx, _FRESH, terms)
+    held = {"state": ItemState.LEASED, "lease_id": lease_id, "lease_until": until}
+    _write(tx, _LEASE, own | held | {"numbers": taken})
+    return _numbered(tx, own, taken), _numbered(tx, own, worn)
 
 
 def ack(
@@ -138,13 +146,13 @@ def ack(
         LeaseExpired: the lease is over, or one of the items is not under it.
     """
     held = _held(tx, scope, principal, lease_id, now)
-    done = select(_ITEMS.c.sequence).where(_of(scope, principal), _ITEMS.c.acked_lease == lease_id)
-    acked = {row.sequence for row in tx.all(done)}
+    own = of(scope, principal=principal)
+    acked = {row.sequence for row in tx.all(_ACKED, own | {"of_lease_id": lease_id})}
     wanted = held | acked if sequences is None else set(sequences)
     if not wanted or not wanted <= held | acked:
         raise LeaseExpired(lease_id=lease_id)
-    change = _change(scope, principal, sorted(wanted & held))
-    return tx.run(change.values(state=ItemState.ACKED, acked_lease=lease_id))
+    done = {"numbers": sorted(wanted & held), "state": ItemState.ACKED, "acked_lease": lease_id}
+    return _write(tx, _CHANGE, own | done)
 
 
 def nack(
@@ -161,8 +169,8 @@ def nack(
         LeaseExpired: the lease is over, or one of the items is not under it.
     """
     wanted = _wanted(tx, scope, principal, lease_id, sequences, now)
-    change = _change(scope, principal, wanted)
-    return tx.run(change.values(state=ItemState.READY, lease_id=None, lease_until=None))
+    freed = {"numbers": wanted, "state": ItemState.READY, "lease_id": None, "lease_until": None}
+    return _write(tx, _CHANGE, of(scope, principal=principal) | freed)
 
 
 def extend(  # noqa: PLR0913, PLR0917 - which items of which lease, when and how long
@@ -180,37 +188,29 @@ def extend(  # noqa: PLR0913, PLR0917 - which items of which lease, when and how
         LeaseExpired: the lease is over, or one of the items is not under it.
     """
     wanted = _wanted(tx, scope, principal, lease_id, sequences, now)
-    return tx.run(_change(scope, principal, wanted).values(lease_until=until))
+    held = {"numbers": wanted, "lease_until": until}
+    return _write(tx, _CHANGE, of(scope, principal=principal) | held)
 
 
 def pending(tx: Tx, scope: Scope, principal: str) -> int:
     """Return how many items are neither acknowledged nor dead."""
-    return int(tx.scalar(select(func.count()).select_from(_ITEMS).where(_of(scope, principal), _PENDING)))
+    return int(tx.scalar(_HOW_MANY, of(scope, principal=principal)))
 
 
-def _of(scope: Scope, principal: str) -> ColumnElement[bool]:
-    return and_(here(_ITEMS, scope), _ITEMS.c.principal == principal)
+def _write(tx: Tx, change: Update, values: dict[str, object]) -> int:
+    """Return how many items were changed; without numbers nothing is asked of the database."""
+    return tx.run(change, values) if values["numbers"] else 0
 
 
-def _change(scope: Scope, principal: str, sequences: Sequence[int]) -> Update:
-    return update(_ITEMS).where(_of(scope, principal), _ITEMS.c.sequence.in_(sequences))
-
-
-def _locked(tx: Tx, wanted: ColumnElement[bool], limit: int) -> list[int]:
+def _locked(tx: Tx, wanted: Select[Any], terms: dict[str, object]) -> list[int]:
     """Return the numbers of the first matching items, passing over what another reader is leasing now."""
-    chosen = select(_ITEMS.c.sequence).where(wanted).order_by(_ITEMS.c.sequence).limit(limit)
-    return [row.sequence for row in tx.all(tx.locked(chosen, skip=True))]
+    return [row.sequence for row in tx.all(tx.locked(wanted, skip=True), terms)]
 
 
 def _held(tx: Tx, scope: Scope, principal: str, lease_id: str, now: datetime) -> set[int]:
     """Return the numbers under a lease in force, locked."""
-    under = and_(
-        _of(scope, principal),
-        _ITEMS.c.state == ItemState.LEASED,
-        _ITEMS.c.lease_id == lease_id,
-        _ITEMS.c.lease_until > now,
-    )
-    return {row.sequence for row in tx.all(tx.locked(select(_ITEMS.c.sequence).where(under)))}
+    under = of(scope, principal=principal, lease_id=lease_id) | {"now": now}
+    return {row.sequence for row in tx.all(tx.locked(_HELD), under)}
 
 
 def _wanted(
@@ -228,9 +228,8 @@ def _wanted(
     return sorted(wanted)
 
 
-def _numbered(tx: Tx, scope: Scope, principal: str, sequences: Sequence[int]) -> tuple[MailboxItem, ...]:
-    wanted = and_(_of(scope, principal), _ITEMS.c.sequence.in_(sequences))
-    return _items(tx.all(select(_ITEMS).where(wanted).order_by(_ITEMS.c.sequence)))
+def _numbered(tx: Tx, own: dict[str, object], numbers: Sequence[int]) -> tuple[MailboxItem, ...]:
+    return _items(tx.all(_NUMBERED, own | {"numbers": numbers})) if numbers else ()
 
 
 def _items(rows: Sequence[Row[Any]]) -> tuple[MailboxItem, ...]:

@@ -6,21 +6,64 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, Select, bindparam, func, insert, select, update
 
 from answerback.errors import NotFound
 from answerback.model import OutboxRow, OutboxState, Scope
 from answerback.store import tables
-from answerback.store.columns import here, scope_of
+from answerback.store.columns import Moment, Words, among, here, of, scope_of
 from answerback.store.conversations import in_conversation
 from answerback.store.session import Tx
 from answerback.store.statements import predicate
 
-_OWN = tables.outbox
+_OWN, _MESSAGES = tables.outbox, tables.messages
 _WAITS_FOR_TURN = predicate("outbox.next_attempt_at IS NOT NULL")
 _LEASED = predicate("outbox.lease_until IS NOT NULL")
 _TO_SEND = (OutboxState.QUEUED, OutboxState.DEFERRED)
 _UNSENT = (*_TO_SEND, OutboxState.HANDING_OVER)
+
+
+def _oldest(condition: ColumnElement[bool], since: ColumnElement[Any]) -> Select[Any]:
+    """PostgreSQL locks no DISTINCT rows, so the rows are locked and the messages counted in `_messages`."""
+    return (
+        select(_OWN.c.tenant, _OWN.c.environment, _OWN.c.message_id)
+        .where(condition, since <= bindparam("now", type_=Moment()))
+        .order_by(since, _OWN.c.message_id, _OWN.c.recipient)
+    )
+
+
+_QUEUE = insert(_OWN)
+_READY = _oldest(_WAITS_FOR_TURN, _OWN.c.next_attempt_at).limit(bindparam("limit"))
+_LAPSED = _oldest(_LEASED, _OWN.c.lease_until)
+_COPIES = select(_OWN).where(here(_OWN, "message_id")).order_by(_OWN.c.recipient)
+_HAND_OVER = (
+    update(_OWN)
+    .where(here(_OWN, "message_id"), among(_OWN.c.recipient, "recipients"), _OWN.c.state.in_(_TO_SEND))
+    .values(state=OutboxState.HANDING_OVER, next_attempt_at=None)
+)
+_RENEW = update(_OWN).where(_LEASED, _OWN.c.owner == bindparam("of_owner"))
+_RECORD = (
+    update(_OWN)
+    .where(here(_OWN, "message_id", "recipient"))
+    .values(attempts=_OWN.c.attempts + 1, owner=None, lease_until=None)
+)
+_NUDGES = select(_MESSAGES.c.id).where(here(_MESSAGES, "wait_id"), _MESSAGES.c.kind == "nudge")
+_WITHDRAW = (
+    update(_OWN)
+    .where(here(_OWN), _OWN.c.message_id.in_(_NUDGES), _OWN.c.state.in_(_TO_SEND))
+    .values(state=OutboxState.WITHDRAWN, next_attempt_at=None)
+)
+_OURS = select(_MESSAGES.c.id).where(here(_MESSAGES), in_conversation())
+_FIRST_UNSENT = (
+    select(_OWN.c.message_id)
+    .where(here(_OWN), _OWN.c.message_id.in_(_OURS), _OWN.c.state.in_(_UNSENT))
+    .limit(1)
+)
+_REPORT = update(_OWN).where(
+    here(_OWN, "message_id"),
+    func.lower(_OWN.c.recipient) == bindparam("of_recipient", type_=Words()),
+)
+_NEXT_ATTEMPT = select(func.min(_OWN.c.next_attempt_at)).where(_WAITS_FOR_TURN)
 
 
 def queue(
@@ -49,7 +92,7 @@ def queue(
         for recipient in dict.fromkeys(recipients)
     ]
     if rows:
-        tx.run(insert(_OWN), rows)
+        tx.run(_QUEUE, rows)
 
 
 def ready(tx: Tx, now: datetime, limit: int) -> tuple[tuple[Scope, str], ...]:
@@ -58,19 +101,18 @@ def ready(tx: Tx, now: datetime, limit: int) -> tuple[tuple[Scope, str], ...]:
     `limit` counts copies. They are locked until commit, and those another process has locked are passed over.
     A message may have more copies than were found: `copies(lock=True)` tells the truth.
     """
-    wanted = and_(_WAITS_FOR_TURN, _OWN.c.next_attempt_at <= now)
-    return _messages(tx, wanted, _OWN.c.next_attempt_at, limit)
+    return _messages(tx, _READY, {"now": now, "limit": limit})
 
 
 def lapsed(tx: Tx, now: datetime) -> tuple[tuple[Scope, str], ...]:
     """Return the messages of any tenant with copies whose process let its lease run out meanwhile."""
-    return _messages(tx, and_(_LEASED, _OWN.c.lease_until <= now), _OWN.c.lease_until, None)
+    return _messages(tx, _LAPSED, {"now": now})
 
 
 def copies(tx: Tx, scope: Scope, message_id: str, *, lock: bool = False) -> tuple[OutboxRow, ...]:
     """Return a message's copies in order of recipient, with `lock` held until commit."""
-    wanted = select(_OWN).where(_of(scope, message_id)).order_by(_OWN.c.recipient)
-    return tuple(_copy(row) for row in tx.all(tx.locked(wanted) if lock else wanted))
+    rows = tx.all(tx.locked(_COPIES) if lock else _COPIES, of(scope, message_id=message_id))
+    return tuple(_copy(row) for row in rows)
 
 
 def hand_over(
@@ -82,14 +124,13 @@ def hand_over(
     lease_until: datetime,
 ) -> int:
     """Return how many of the copies go to the server now: those that were queued or deferred until now."""
-    wanted = and_(_of(scope, message_id), _OWN.c.recipient.in_(list(recipients)), _OWN.c.state.in_(_TO_SEND))
-    held = {"owner": owner, "lease_until": lease_until, "next_attempt_at": None}
-    return tx.run(update(_OWN).where(wanted).values(state=OutboxState.HANDING_OVER, **held))
+    held = {"recipients": list(recipients), "owner": owner, "lease_until": lease_until}
+    return tx.run(_HAND_OVER, of(scope, message_id=message_id) | held)
 
 
 def renew(tx: Tx, owner: str, lease_until: datetime) -> int:
     """Return how many copies this process is handing over; each is leased until `lease_until`."""
-    return tx.run(update(_OWN).where(_LEASED, _OWN.c.owner == owner).values(lease_until=lease_until))
+    return tx.run(_RENEW, {"of_owner": owner, "lease_until": lease_until})
 
 
 def record(  # noqa: PLR0913, PLR0917 - the server's whole answer
@@ -110,35 +151,23 @@ def record(  # noqa: PLR0913, PLR0917 - the server's whole answer
     due = (next_attempt_at or at) if state in _TO_SEND else None
     values = {
         "state": state,
-        "attempts": _OWN.c.attempts + 1,
         "recorded_at": at,
         "code": code,
         "text": text,
         "next_attempt_at": due,
-        "owner": None,
-        "lease_until": None,
     }
-    wanted = and_(_of(scope, message_id), _OWN.c.recipient == recipient)
-    if tx.run(update(_OWN).where(wanted).values(**values)) == 0:
+    if tx.run(_RECORD, of(scope, message_id=message_id, recipient=recipient) | values) == 0:
         raise NotFound(kind="copy", id=f"{message_id} to {recipient}")
 
 
 def withdraw(tx: Tx, scope: Scope, wait_id: str) -> int:
     """Return how many of a wait's nudge copies are withdrawn: all that were still queued or deferred."""
-    messages = tables.messages
-    nudges = select(messages.c.id).where(
-        here(messages, scope), messages.c.wait_id == wait_id, messages.c.kind == "nudge"
-    )
-    wanted = and_(here(_OWN, scope), _OWN.c.message_id.in_(nudges), _OWN.c.state.in_(_TO_SEND))
-    return tx.run(update(_OWN).where(wanted).values(state=OutboxState.WITHDRAWN, next_attempt_at=None))
+    return tx.run(_WITHDRAW, of(scope, wait_id=wait_id))
 
 
 def unsent(tx: Tx, scope: Scope, wait_or_conversation_id: str) -> bool:
     """Tell whether a copy of ours, in a conversation or a wait's, is queued, deferred or handed over now."""
-    messages = tables.messages
-    ours = select(messages.c.id).where(here(messages, scope), in_conversation(scope, wait_or_conversation_id))
-    wanted = and_(here(_OWN, scope), _OWN.c.message_id.in_(ours), _OWN.c.state.in_(_UNSENT))
-    return tx.one(select(_OWN.c.message_id).where(wanted).limit(1)) is not None
+    return tx.one(_FIRST_UNSENT, of(scope, place=wait_or_conversation_id)) is not None
 
 
 def report(tx: Tx, scope: Scope, message_id: str, recipient: str, reported: str, at: datetime) -> int:
@@ -146,31 +175,18 @@ def report(tx: Tx, scope: Scope, message_id: str, recipient: str, reported: str,
 
     Recipients are compared without case, as servers write them.
     """
-    wanted = and_(_of(scope, message_id), func.lower(_OWN.c.recipient) == recipient.lower())
-    return tx.run(update(_OWN).where(wanted).values(reported=reported, reported_at=at))
+    about = of(scope, message_id=message_id, recipient=recipient.lower())
+    return tx.run(_REPORT, about | {"reported": reported, "reported_at": at})
 
 
 def next_attempt(tx: Tx) -> datetime | None:
     """Return the earliest instant a copy of any tenant is to be sent."""
-    found: datetime | None = tx.scalar(select(func.min(_OWN.c.next_attempt_at)).where(_WAITS_FOR_TURN))
+    found: datetime | None = tx.scalar(_NEXT_ATTEMPT)
     return found
 
 
-def _of(scope: Scope, message_id: str) -> ColumnElement[bool]:
-    return and_(here(_OWN, scope), _OWN.c.message_id == message_id)
-
-
-def _messages(
-    tx: Tx, wanted: ColumnElement[bool], since: ColumnElement[Any], limit: int | None
-) -> tuple[tuple[Scope, str], ...]:
-    """PostgreSQL locks no DISTINCT rows, so the rows are locked and the messages counted here."""
-    chosen = (
-        select(_OWN.c.tenant, _OWN.c.environment, _OWN.c.message_id)
-        .where(wanted)
-        .order_by(since, _OWN.c.message_id, _OWN.c.recipient)
-        .limit(limit)
-    )
-    rows = tx.all(tx.locked(chosen, skip=True))
+def _messages(tx: Tx, oldest: Select[Any], values: dict[str, object]) -> tuple[tuple[Scope, str], ...]:
+    rows = tx.all(tx.locked(oldest, skip=True), values)
     found = ((Scope(tenant=row.tenant, environment=row.environment), row.message_id) for row in rows)
     return tuple(dict.fromkeys(found))
 

@@ -5,50 +5,52 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, and_, func, insert, select, update
+from sqlalchemy import Row, func, insert, select, update
 
 from answerback.errors import AlreadyDecided, NotFound
 from answerback.model import Review, Scope
 from answerback.store import tables
-from answerback.store.columns import here, scope_of
+from answerback.store.columns import here, of, scope_of
 from answerback.store.session import Tx
 
 _OWN = tables.reviews
+_UNDECIDED = _OWN.c.decided_at.is_(None)
+_ADD = insert(_OWN)
+_BY_ID = select(_OWN).where(here(_OWN, "id"))
+_EVERY = select(_OWN).where(here(_OWN)).order_by(_OWN.c.created_at, _OWN.c.id)
+_OPEN = _EVERY.where(_UNDECIDED)
+_DECIDE = update(_OWN).where(here(_OWN, "id"), _UNDECIDED)
+_HOW_MANY = select(func.count()).select_from(_OWN).where(here(_OWN, "conversation_id"), _UNDECIDED)
 
 
 def add_review(tx: Tx, scope: Scope, review: Review) -> None:
     """Store an item for a person to decide."""
-    tx.run(
-        insert(_OWN).values(
-            **scope_of(scope),
-            id=review.id,
-            reason=review.reason,
-            created_at=review.created_at,
-            conversation_id=review.conversation_id or None,
-            message_id=review.message_id or None,
-            received_id=review.received_id or None,
-            wait_id=review.wait_id or None,
-            details=review.details,
-            decision=review.decision or None,
-            decided_by=review.decided_by or None,
-            decided_at=review.decided_at,
-        )
-    )
+    row = {
+        **scope_of(scope),
+        "id": review.id,
+        "reason": review.reason,
+        "created_at": review.created_at,
+        "conversation_id": review.conversation_id or None,
+        "message_id": review.message_id or None,
+        "received_id": review.received_id or None,
+        "wait_id": review.wait_id or None,
+        "details": review.details,
+        "decision": review.decision or None,
+        "decided_by": review.decided_by or None,
+        "decided_at": review.decided_at,
+    }
+    tx.run(_ADD, row)
 
 
 def review(tx: Tx, scope: Scope, review_id: str, *, lock: bool = False) -> Review | None:
     """Return the review of that id, with `lock` held until commit."""
-    wanted = select(_OWN).where(here(_OWN, scope), _OWN.c.id == review_id)
-    row = tx.one(tx.locked(wanted) if lock else wanted)
+    row = tx.one(tx.locked(_BY_ID) if lock else _BY_ID, of(scope, id=review_id))
     return _review(row) if row else None
 
 
 def reviews(tx: Tx, scope: Scope, *, open_only: bool = True) -> tuple[Review, ...]:
     """Return reviews, oldest first, without the decided ones unless asked for."""
-    wanted = select(_OWN).where(here(_OWN, scope))
-    if open_only:
-        wanted = wanted.where(_OWN.c.decided_at.is_(None))
-    return tuple(_review(row) for row in tx.all(wanted.order_by(_OWN.c.created_at, _OWN.c.id)))
+    return tuple(_review(row) for row in tx.all(_OPEN if open_only else _EVERY, of(scope)))
 
 
 def decide(tx: Tx, scope: Scope, review_id: str, decision: str, by: str, at: datetime) -> None:
@@ -58,9 +60,8 @@ def decide(tx: Tx, scope: Scope, review_id: str, decision: str, by: str, at: dat
         AlreadyDecided: it was decided before.
         NotFound: there is no such review.
     """
-    wanted = and_(here(_OWN, scope), _OWN.c.id == review_id, _OWN.c.decided_at.is_(None))
     decided = {"decision": decision, "decided_by": by, "decided_at": at}
-    if tx.run(update(_OWN).where(wanted).values(**decided)):
+    if tx.run(_DECIDE, of(scope, id=review_id) | decided):
         return
     found = review(tx, scope, review_id)
     if found is None:
@@ -70,8 +71,7 @@ def decide(tx: Tx, scope: Scope, review_id: str, decision: str, by: str, at: dat
 
 def open_reviews(tx: Tx, scope: Scope, conversation_id: str) -> int:
     """Return how many reviews about a conversation are undecided."""
-    wanted = and_(here(_OWN, scope), _OWN.c.conversation_id == conversation_id, _OWN.c.decided_at.is_(None))
-    return int(tx.scalar(select(func.count()).select_from(_OWN).where(wanted)))
+    return int(tx.scalar(_HOW_MANY, of(scope, conversation_id=conversation_id)))
 
 
 def _review(row: Row[Any]) -> Review:

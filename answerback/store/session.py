@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -31,6 +32,12 @@ PRAGMAS = (
 )
 
 
+_READING: dict[str, dict[str, Any]] = {
+    "sqlite": {"readonly": True},
+    "postgresql": {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
+}
+
+
 class Tx:
     """An open transaction; it ends with the `with` block that gave it."""
 
@@ -48,7 +55,9 @@ class Tx:
         A read-only transaction only looks: it has nothing to protect, and PostgreSQL would refuse. On SQLite
         the whole file is held anyway.
         """
-        return statement if self._readonly else statement.with_for_update(skip_locked=skip)
+        if self._readonly or self.dialect == "sqlite":
+            return statement
+        return _holding(statement, skip)
 
     def _spelled(self, statement: Statement) -> Executable:
         return statement[self.dialect] if isinstance(statement, Mapping) else statement
@@ -78,6 +87,8 @@ class Database:
         #: the file; None in memory and on PostgreSQL
         self.path = path
         self.dialect = engine.dialect.name
+        # the same connections, begun otherwise
+        self._reader = engine.execution_options(**_READING[self.dialect])
         self._in_memory = self.dialect == "sqlite" and path is None
         self._turns = Turns()
         self._inside = threading.local()
@@ -126,12 +137,9 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Tx]:
         """Give a read-only transaction with one unchanging view of the data."""
-        turn = self._turn() if self._in_memory else _nothing()
-        with self._once(), turn, self._translated(), self._engine.connect() as plain:
-            connection = plain.execution_options(
-                **({"readonly": True} if self.dialect == "sqlite" else _SNAPSHOT)
-            )
-            view = _query_only(connection) if self.dialect == "sqlite" else _nothing()
+        turn = self._turn() if self._in_memory else nullcontext()
+        with self._once(), turn, self._translated(), self._reader.connect() as connection:
+            view = _query_only(connection) if self.dialect == "sqlite" else nullcontext()
             with connection.begin(), view:
                 yield Tx(connection, readonly=True)
 
@@ -218,22 +226,24 @@ class Database:
             raise error.orig or error from None
 
 
-_SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
+@lru_cache(maxsize=256)
+def _holding(statement: Select[Any], skip: bool) -> Select[Any]:
+    """A new statement would have to be described to SQLAlchemy's own cache at every call."""
+    return statement.with_for_update(skip_locked=skip)
 
 
 @contextmanager
 def _query_only(connection: Connection) -> Iterator[None]:
-    """SQLite has no read-only transaction, but it refuses to write while this pragma is on."""
-    connection.exec_driver_sql("PRAGMA query_only=ON")
-    try:
-        yield
-    finally:
-        connection.exec_driver_sql("PRAGMA query_only=OFF")
+    """SQLite has no read-only transaction, but it refuses to write while this pragma is on.
+
+    The pragma touches no file, so SQLAlchemy has no error to translate and is passed by: it costs more.
+    """
+    with closing(connection.connection.cursor()) as cursor:
+        cursor.execute("PRAGMA query_only=ON")
+        try:
+            yield
+        finally:
+            cursor.execute("PRAGMA query_only=OFF")
 
 
 def _parsed(url: str) -> URL:

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import (
-    ColumnElement,
     Row,
     and_,
+    bindparam,
     case,
     func,
     insert,
@@ -21,18 +21,66 @@ from sqlalchemy import (
 from answerback.errors import KeyInUse, NotFound
 from answerback.model import Resolution, Scope, Timing, Trust, Waitpoint, WaitpointState
 from answerback.store import tables
-from answerback.store.columns import here, scope_of
+from answerback.store.columns import Moment, among, here, of, scope_of
 from answerback.store.session import Tx
 from answerback.store.statements import insert_once, predicate
 
-_OWN, _STANDS = tables.waitpoints, tables.stands
+_OWN, _STANDS, _MAY = tables.waitpoints, tables.stands, tables.responders
+_RESOLUTIONS, _REJECTIONS, _CONVERSATIONS = tables.resolutions, tables.rejections, tables.conversations
 _OPEN = predicate("waitpoints.state IN ('open', 'stalled')")
 _ADD = insert_once(
     _OWN, ("event_type", "correlation_key"), where=text("state IN ('open', 'stalled')"), returning=("id",)
 )
-_ADMIT = insert_once(tables.responders, ("waitpoint_id", "responder"))
+_ADMIT = insert_once(_MAY, ("waitpoint_id", "responder"))
+_ADMITTED = select(func.count()).select_from(_MAY).where(here(_MAY, "waitpoint_id"))
+_WHO_MAY = select(_MAY).where(here(_MAY), among(_MAY.c.waitpoint_id, "ids")).order_by(_MAY.c.position)
 _STAND = insert_once(_STANDS, ("message_id", "waitpoint_id"))
-_REJECT = insert_once(tables.rejections, ("waitpoint_id", "message_id", "reason"))
+_REJECT = insert_once(_REJECTIONS, ("waitpoint_id", "message_id", "reason"))
+_REJECTED = (
+    select(_REJECTIONS)
+    .where(here(_REJECTIONS, "waitpoint_id"))
+    .order_by(_REJECTIONS.c.at, _REJECTIONS.c.message_id)
+)
+_BY_ID = select(_OWN).where(here(_OWN, "id"))
+_CHANGE = update(_OWN).where(here(_OWN, "id"))
+_BY_KEY = (
+    select(_OWN)
+    .where(here(_OWN, "event_type", "correlation_key"))
+    .order_by(case((_OPEN, 0), else_=1), _OWN.c.opened_at.desc(), _OWN.c.id.desc())
+    .limit(1)
+)
+_AGE = (_OWN.c.opened_at, _OWN.c.id)
+_IN_CONVERSATION = select(_OWN).where(here(_OWN, "conversation_id")).order_by(*_AGE)
+_NAMED = select(_MAY.c.waitpoint_id).where(here(_MAY), among(_MAY.c.responder, "responders"))
+_ASKED_HERE = select(_CONVERSATIONS.c.id).where(here(_CONVERSATIONS, "inbox_id"))
+_OPEN_FOR = (
+    select(_OWN)
+    .where(here(_OWN), _OPEN, _OWN.c.id.in_(_NAMED), _OWN.c.conversation_id.in_(_ASKED_HERE))
+    .order_by(*_AGE)
+)
+_STANDS_FOR = (
+    select(_OWN.c.id)
+    .join(
+        _STANDS,
+        and_(
+            _STANDS.c.tenant == _OWN.c.tenant,
+            _STANDS.c.environment == _OWN.c.environment,
+            _STANDS.c.waitpoint_id == _OWN.c.id,
+        ),
+    )
+    .where(here(_STANDS, "message_id"))
+    .order_by(*_AGE)
+)
+_RESOLVE = insert(_RESOLUTIONS)
+_RESOLUTION = select(_RESOLUTIONS).where(here(_RESOLUTIONS, "waitpoint_id"))
+_ANSWERED = select(_RESOLUTIONS.c.waitpoint_id).where(here(_RESOLUTIONS, "message_id"))
+_DUE = (
+    select(_OWN.c.tenant, _OWN.c.environment, _OWN.c.id)
+    .where(_OPEN, _OWN.c.expires_at <= bindparam("now", type_=Moment()))
+    .order_by(_OWN.c.expires_at, _OWN.c.id)
+    .limit(bindparam("limit"))
+)
+_NEXT_EXPIRY = select(func.min(_OWN.c.expires_at)).where(_OPEN)
 
 
 def add_waitpoint(tx: Tx, scope: Scope, waitpoint: Waitpoint) -> None:
@@ -58,9 +106,7 @@ def add_waitpoint(tx: Tx, scope: Scope, waitpoint: Waitpoint) -> None:
         "reason": "",
     }
     if tx.one(_ADD, values) is None:
-        holder = waitpoint_by_key(tx, scope, waitpoint.event_type, waitpoint.correlation_key)
-        assert holder is not None
-        raise KeyInUse(correlation_key=waitpoint.correlation_key, waitpoint_id=holder.id)
+        raise KeyInUse(correlation_key=waitpoint.correlation_key)
     for responder in waitpoint.responders:
         add_responder(tx, scope, waitpoint.id, responder)
     link_nudge(tx, scope, waitpoint.message_id, [waitpoint.id])
@@ -68,66 +114,47 @@ def add_waitpoint(tx: Tx, scope: Scope, waitpoint: Waitpoint) -> None:
 
 def add_responder(tx: Tx, scope: Scope, waitpoint_id: str, responder: str) -> None:
     """Let one more answer a waitpoint, after the others; who may already stays where they are."""
-    own = tables.responders
-    listed = tx.scalar(
-        select(func.count()).select_from(own).where(here(own, scope), own.c.waitpoint_id == waitpoint_id)
-    )
+    listed = tx.scalar(_ADMITTED, of(scope, waitpoint_id=waitpoint_id))
     row = {"waitpoint_id": waitpoint_id, "responder": responder, "position": listed}
     tx.run(_ADMIT, scope_of(scope) | row)
 
 
 def waitpoint(tx: Tx, scope: Scope, waitpoint_id: str, *, lock: bool = False) -> Waitpoint | None:
     """Return the waitpoint of that id, with `lock` held until commit."""
-    wanted = select(_OWN).where(here(_OWN, scope), _OWN.c.id == waitpoint_id)
-    row = tx.one(tx.locked(wanted) if lock else wanted)
+    row = tx.one(tx.locked(_BY_ID) if lock else _BY_ID, of(scope, id=waitpoint_id))
     return _waitpoints(tx, scope, [row])[0] if row else None
 
 
 def waitpoint_by_key(tx: Tx, scope: Scope, event_type: str, correlation_key: str) -> Waitpoint | None:
     """Return the open or stalled waitpoint of a key, else the newest that had it."""
-    row = tx.one(
-        select(_OWN)
-        .where(here(_OWN, scope), _OWN.c.event_type == event_type, _OWN.c.correlation_key == correlation_key)
-        .order_by(case((_OPEN, 0), else_=1), _OWN.c.opened_at.desc(), _OWN.c.id.desc())
-        .limit(1)
-    )
+    row = tx.one(_BY_KEY, of(scope, event_type=event_type, correlation_key=correlation_key))
     return _waitpoints(tx, scope, [row])[0] if row else None
 
 
 def waitpoints_of(tx: Tx, scope: Scope, conversation_id: str) -> tuple[Waitpoint, ...]:
     """Return a conversation's waitpoints, oldest first."""
-    wanted = and_(here(_OWN, scope), _OWN.c.conversation_id == conversation_id)
-    rows = tx.all(select(_OWN).where(wanted).order_by(_OWN.c.opened_at, _OWN.c.id))
-    return _waitpoints(tx, scope, rows)
+    return _waitpoints(tx, scope, tx.all(_IN_CONVERSATION, of(scope, conversation_id=conversation_id)))
 
 
 def open_for(tx: Tx, scope: Scope, inbox_id: str, responders: Iterable[str]) -> tuple[Waitpoint, ...]:
     """Return the unfinished waitpoints of an inbox that one of the responders may answer, oldest first."""
-    may, conversations = tables.responders, tables.conversations
-    named = select(may.c.waitpoint_id).where(here(may, scope), may.c.responder.in_(list(responders)))
-    here_asked = select(conversations.c.id).where(
-        here(conversations, scope), conversations.c.inbox_id == inbox_id
-    )
-    wanted = and_(here(_OWN, scope), _OPEN, _OWN.c.id.in_(named), _OWN.c.conversation_id.in_(here_asked))
-    rows = tx.all(select(_OWN).where(wanted).order_by(_OWN.c.opened_at, _OWN.c.id))
-    return _waitpoints(tx, scope, rows)
+    asked = of(scope, inbox_id=inbox_id) | {"responders": list(responders)}
+    return _waitpoints(tx, scope, tx.all(_OPEN_FOR, asked))
 
 
 def link_nudge(tx: Tx, scope: Scope, message_id: str, waitpoint_ids: Iterable[str]) -> None:
     """Note the waitpoints an outbound message asks about: those open when a nudge was sent."""
-    for waitpoint_id in waitpoint_ids:
-        tx.run(_STAND, scope_of(scope) | {"message_id": message_id, "waitpoint_id": waitpoint_id})
+    rows = [
+        scope_of(scope) | {"message_id": message_id, "waitpoint_id": waitpoint_id}
+        for waitpoint_id in waitpoint_ids
+    ]
+    if rows:
+        tx.run(_STAND, rows)
 
 
 def stands_for(tx: Tx, scope: Scope, message_id: str) -> tuple[str, ...]:
     """Return the ids of the waitpoints an outbound message asks about, oldest first, ended ones too."""
-    rows = tx.all(
-        select(_OWN.c.id)
-        .join(_STANDS, _same(_STANDS, _OWN, "waitpoint_id"))
-        .where(here(_STANDS, scope), _STANDS.c.message_id == message_id)
-        .order_by(_OWN.c.opened_at, _OWN.c.id)
-    )
-    return tuple(row.id for row in rows)
+    return tuple(row.id for row in tx.all(_STANDS_FOR, of(scope, message_id=message_id)))
 
 
 def stall(tx: Tx, scope: Scope, waitpoint_id: str, state: Literal["open", "stalled"]) -> None:
@@ -149,29 +176,26 @@ def close_waitpoint(
 
 def resolve(tx: Tx, scope: Scope, resolution: Resolution) -> None:
     """Store the answer and close its waitpoint; whatever may not answer it is Forbidden."""
-    terms = tx.one(
-        select(_OWN).where(here(_OWN, scope), _OWN.c.id == resolution.waitpoint_id).with_for_update()
-    )
+    terms = tx.one(tx.locked(_BY_ID), of(scope, id=resolution.waitpoint_id))
     if terms is None:
         raise NotFound(kind="waitpoint", id=resolution.waitpoint_id)
-    tx.run(
-        insert(tables.resolutions).values(
-            **scope_of(scope),
-            waitpoint_id=resolution.waitpoint_id,
-            message_id=resolution.message_id,
-            responder=resolution.responder,
-            author=resolution.author,
-            channel=resolution.channel,
-            evidence_level=resolution.evidence_level,
-            trust=resolution.trust,
-            timing=resolution.timing,
-            responded_at=resolution.responded_at,
-            expires_at=terms.expires_at,
-            subject_digest=terms.subject_digest,
-            waiter=terms.waiter,
-            evidence=resolution.evidence,
-        )
-    )
+    answer = {
+        **scope_of(scope),
+        "waitpoint_id": resolution.waitpoint_id,
+        "message_id": resolution.message_id,
+        "responder": resolution.responder,
+        "author": resolution.author,
+        "channel": resolution.channel,
+        "evidence_level": resolution.evidence_level,
+        "trust": resolution.trust,
+        "timing": resolution.timing,
+        "responded_at": resolution.responded_at,
+        "expires_at": terms.expires_at,
+        "subject_digest": terms.subject_digest,
+        "waiter": terms.waiter,
+        "evidence": resolution.evidence,
+    }
+    tx.run(_RESOLVE, answer)
     _set(
         tx,
         scope,
@@ -183,8 +207,7 @@ def resolve(tx: Tx, scope: Scope, resolution: Resolution) -> None:
 
 def resolution(tx: Tx, scope: Scope, waitpoint_id: str) -> Resolution | None:
     """Return the answer that closed a waitpoint."""
-    own = tables.resolutions
-    row = tx.one(select(own).where(here(own, scope), own.c.waitpoint_id == waitpoint_id))
+    row = tx.one(_RESOLUTION, of(scope, waitpoint_id=waitpoint_id))
     if row is None:
         return None
     return Resolution(
@@ -203,8 +226,7 @@ def resolution(tx: Tx, scope: Scope, waitpoint_id: str) -> Resolution | None:
 
 def answered(tx: Tx, scope: Scope, message_id: str) -> str | None:
     """Return the id of the waitpoint an inbound message resolved."""
-    own = tables.resolutions
-    row = tx.one(select(own.c.waitpoint_id).where(here(own, scope), own.c.message_id == message_id))
+    row = tx.one(_ANSWERED, of(scope, message_id=message_id))
     return row.waitpoint_id if row else None
 
 
@@ -224,49 +246,32 @@ def reject(  # noqa: PLR0913, PLR0917 - what was refused, why and when
 
 def rejections(tx: Tx, scope: Scope, waitpoint_id: str) -> tuple[tuple[str, str], ...]:
     """Return (message id, reason) of the answers to a waitpoint that did not count, oldest first."""
-    own = tables.rejections
-    wanted = and_(here(own, scope), own.c.waitpoint_id == waitpoint_id)
-    rows = tx.all(select(own).where(wanted).order_by(own.c.at, own.c.message_id))
+    rows = tx.all(_REJECTED, of(scope, waitpoint_id=waitpoint_id))
     return tuple((row.message_id, row.reason) for row in rows)
 
 
 def due_waitpoints(tx: Tx, now: datetime, limit: int) -> tuple[tuple[Scope, str], ...]:
     """Return the unfinished waitpoints of any tenant whose deadline is reached, earliest first, locked."""
-    due = (
-        select(_OWN.c.tenant, _OWN.c.environment, _OWN.c.id)
-        .where(_OPEN, _OWN.c.expires_at <= now)
-        .order_by(_OWN.c.expires_at, _OWN.c.id)
-        .limit(limit)
-    )
-    rows = tx.all(tx.locked(due, skip=True))
+    rows = tx.all(tx.locked(_DUE, skip=True), {"now": now, "limit": limit})
     return tuple((Scope(tenant=row.tenant, environment=row.environment), row.id) for row in rows)
 
 
 def next_expiry(tx: Tx) -> datetime | None:
     """Return the earliest deadline of an unfinished waitpoint of any tenant."""
-    found: datetime | None = tx.scalar(select(func.min(_OWN.c.expires_at)).where(_OPEN))
+    found: datetime | None = tx.scalar(_NEXT_EXPIRY)
     return found
 
 
 def _set(tx: Tx, scope: Scope, waitpoint_id: str, **values: object) -> None:
-    wanted = and_(here(_OWN, scope), _OWN.c.id == waitpoint_id)
-    if tx.run(update(_OWN).where(wanted).values(**values)) == 0:
+    if tx.run(_CHANGE, of(scope, id=waitpoint_id) | values) == 0:
         raise NotFound(kind="waitpoint", id=waitpoint_id)
 
 
-def _same(child: Any, parent: Any, column: str) -> ColumnElement[bool]:
-    return and_(
-        child.c.tenant == parent.c.tenant,
-        child.c.environment == parent.c.environment,
-        child.c[column] == parent.c.id,
-    )
-
-
 def _waitpoints(tx: Tx, scope: Scope, rows: Sequence[Row[Any]]) -> tuple[Waitpoint, ...]:
-    own = tables.responders
-    wanted = and_(here(own, scope), own.c.waitpoint_id.in_([row.id for row in rows]))
+    if not rows:
+        return ()
     may: dict[str, list[str]] = {row.id: [] for row in rows}
-    for row in tx.all(select(own).where(wanted).order_by(own.c.position)):
+    for row in tx.all(_WHO_MAY, of(scope) | {"ids": list(may)}):
         may[row.waitpoint_id].append(row.responder)
     return tuple(_waitpoint(row, tuple(may[row.id])) for row in rows)
 

@@ -6,82 +6,95 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, func, insert, select, update
+from sqlalchemy import Row, Select, bindparam, exists, func, insert, select, update
 
 from answerback.errors import NotFound
 from answerback.model import Json, Scope, Wait, WaitRow, WaitState
 from answerback.store import tables
-from answerback.store.columns import here, instant, microseconds, scope_of
+from answerback.store.columns import Moment, among, here, instant, microseconds, of, scope_of
 from answerback.store.session import Tx
 from answerback.store.statements import predicate
 
-_OWN, _LOG = tables.waits, tables.wait_log
-_DUE = predicate("waits.due_at IS NOT NULL")
+_OWN, _LOG, _TALKS = tables.waits, tables.wait_log, tables.conversations
+_RUNNING = predicate("waits.due_at IS NOT NULL")
+_LAST = func.coalesce(func.max(_OWN.c.number), 0)
+_LAST_LINE = func.coalesce(func.max(_LOG.c.number), 0)
+_ADD = insert(_OWN).values(number=select(_LAST + 1).where(here(_OWN, "conversation_id")).scalar_subquery())
+_BY_ID = select(_OWN).where(here(_OWN, "id"))
+_NEWEST = select(_OWN).order_by(_OWN.c.number.desc(), _OWN.c.id.desc()).limit(1)
+_OF_CONVERSATION = _NEWEST.where(here(_OWN, "conversation_id"))
+_FOR_WAITPOINT = _NEWEST.where(here(_OWN, "waitpoint_id"))
+_CHANGED = (
+    select(_OWN).where(here(_OWN)).order_by(_OWN.c.updated_at.desc(), _OWN.c.id).limit(bindparam("limit"))
+)
+_CHANGED_IN = _CHANGED.where(among(_OWN.c.state, "states"))
+_OF_AGENT = exists().where(
+    _TALKS.c.tenant == _OWN.c.tenant,
+    _TALKS.c.environment == _OWN.c.environment,
+    _TALKS.c.id == _OWN.c.conversation_id,
+    _TALKS.c.agent_id == bindparam("agent_id"),
+)
+_SAVE = update(_OWN).where(here(_OWN, "id"))
+_DUE = (
+    select(_OWN.c.tenant, _OWN.c.environment, _OWN.c.id)
+    .where(_RUNNING, _OWN.c.due_at <= bindparam("now", type_=Moment()))
+    .order_by(_OWN.c.due_at, _OWN.c.id)
+    .limit(bindparam("limit"))
+)
+_NEXT_DUE = select(func.min(_OWN.c.due_at)).where(_RUNNING)
+_APPEND = insert(_LOG).values(number=select(_LAST_LINE + 1).where(here(_LOG, "wait_id")).scalar_subquery())
+_LINES = select(_LOG).where(here(_LOG, "wait_id")).order_by(_LOG.c.number)
 
 
 def add_wait(tx: Tx, scope: Scope, row: WaitRow) -> None:
     """Store a wait."""
-    last = select(func.max(_OWN.c.number)).where(
-        here(_OWN, scope), _OWN.c.conversation_id == row.conversation_id
-    )
-    tx.run(
-        insert(_OWN).values(
-            **scope_of(scope),
-            id=row.id,
-            number=int(tx.scalar(last) or 0) + 1,
-            conversation_id=row.conversation_id,
-            waitpoint_id=row.waitpoint_id or None,
-            schedule_name=row.schedule_name,
-            schedule_version=row.schedule_version,
-            updated_at=row.updated_at,
-            **_stored(row.wait),
-        )
-    )
+    values = {
+        **scope_of(scope),
+        "id": row.id,
+        "conversation_id": row.conversation_id,
+        "waitpoint_id": row.waitpoint_id or None,
+        "schedule_name": row.schedule_name,
+        "schedule_version": row.schedule_version,
+        "updated_at": row.updated_at,
+        **_stored(row.wait),
+    }
+    tx.run(_ADD, of(scope, conversation_id=row.conversation_id) | values)
 
 
 def wait(tx: Tx, scope: Scope, wait_id: str, *, lock: bool = False) -> WaitRow | None:
     """Return the wait of that id, with `lock` held until commit."""
-    wanted = select(_OWN).where(here(_OWN, scope), _OWN.c.id == wait_id)
-    row = tx.one(tx.locked(wanted) if lock else wanted)
-    return _wait_row(row) if row else None
+    return _found(tx, _BY_ID, of(scope, id=wait_id), lock=lock)
 
 
 def wait_of(tx: Tx, scope: Scope, conversation_id: str, *, lock: bool = False) -> WaitRow | None:
     """Return the newest wait of a conversation, with `lock` held until commit."""
-    return _newest(tx, scope, _OWN.c.conversation_id == conversation_id, lock=lock)
+    return _found(tx, _OF_CONVERSATION, of(scope, conversation_id=conversation_id), lock=lock)
 
 
 def wait_for(tx: Tx, scope: Scope, waitpoint_id: str, *, lock: bool = False) -> WaitRow | None:
     """Return the newest wait that follows a waitpoint, with `lock` held until commit."""
-    return _newest(tx, scope, _OWN.c.waitpoint_id == waitpoint_id, lock=lock)
+    return _found(tx, _FOR_WAITPOINT, of(scope, waitpoint_id=waitpoint_id), lock=lock)
 
 
-def _newest(tx: Tx, scope: Scope, condition: ColumnElement[bool], *, lock: bool) -> WaitRow | None:
-    wanted = (
-        select(_OWN)
-        .where(here(_OWN, scope), condition)
-        .order_by(_OWN.c.number.desc(), _OWN.c.id.desc())
-        .limit(1)
-    )
-    row = tx.one(tx.locked(wanted) if lock else wanted)
+def _found(tx: Tx, wanted: Select[Any], values: dict[str, object], *, lock: bool) -> WaitRow | None:
+    row = tx.one(tx.locked(wanted) if lock else wanted, values)
     return _wait_row(row) if row else None
 
 
 def waits(
-    tx: Tx, scope: Scope, states: Iterable[WaitState] | None = None, limit: int = 100
+    tx: Tx, scope: Scope, states: Iterable[WaitState] | None = None, limit: int = 100, *, agent_id: str = ""
 ) -> tuple[WaitRow, ...]:
-    """Return waits in any of the states (None: all), the last changed first."""
-    wanted = select(_OWN).where(here(_OWN, scope))
-    if states is not None:
-        wanted = wanted.where(_OWN.c.state.in_(list(states)))
-    rows = tx.all(wanted.order_by(_OWN.c.updated_at.desc(), _OWN.c.id).limit(limit))
-    return tuple(_wait_row(row) for row in rows)
+    """Return waits in any of the states (None: all) of one agent ("": of all), the last changed first."""
+    statement = _CHANGED if states is None else _CHANGED_IN
+    values = of(scope) | {"limit": limit} | ({} if states is None else {"states": list(states)})
+    if agent_id:
+        statement, values = statement.where(_OF_AGENT), values | {"agent_id": agent_id}
+    return tuple(_wait_row(row) for row in tx.all(statement, values))
 
 
 def save_wait(tx: Tx, scope: Scope, wait_id: str, changed: Wait, at: datetime) -> None:
     """Store what a wait has become."""
-    wanted = and_(here(_OWN, scope), _OWN.c.id == wait_id)
-    if tx.run(update(_OWN).where(wanted).values(updated_at=at, **_stored(changed))) == 0:
+    if tx.run(_SAVE, of(scope, id=wait_id) | {"updated_at": at, **_stored(changed)}) == 0:
         raise NotFound(kind="wait", id=wait_id)
 
 
@@ -90,19 +103,13 @@ def due_waits(tx: Tx, now: datetime, limit: int) -> tuple[tuple[Scope, str], ...
 
     On PostgreSQL those another process has locked are passed over.
     """
-    due = (
-        select(_OWN.c.tenant, _OWN.c.environment, _OWN.c.id)
-        .where(_DUE, _OWN.c.due_at <= now)
-        .order_by(_OWN.c.due_at, _OWN.c.id)
-        .limit(limit)
-    )
-    rows = tx.all(tx.locked(due, skip=True))
+    rows = tx.all(tx.locked(_DUE, skip=True), {"now": now, "limit": limit})
     return tuple((Scope(tenant=row.tenant, environment=row.environment), row.id) for row in rows)
 
 
 def next_due(tx: Tx) -> datetime | None:
     """Return the earliest instant a wait of any tenant is due."""
-    found: datetime | None = tx.scalar(select(func.min(_OWN.c.due_at)).where(_DUE))
+    found: datetime | None = tx.scalar(_NEXT_DUE)
     return found
 
 
@@ -118,11 +125,9 @@ def append_log(  # noqa: PLR0913, PLR0917 - one line of the log
     cause: Json,
 ) -> None:
     """Add a line to a wait's log: event, the rule that decided, states before and after, cause."""
-    last = tx.scalar(select(func.max(_LOG.c.number)).where(here(_LOG, scope), _LOG.c.wait_id == wait_id))
     line = {
         **scope_of(scope),
         "wait_id": wait_id,
-        "number": int(last or 0) + 1,
         "at": at,
         "event": event,
         "rule": rule,
@@ -130,12 +135,12 @@ def append_log(  # noqa: PLR0913, PLR0917 - one line of the log
         "after": after,
         "cause": cause,
     }
-    tx.run(insert(_LOG), line)
+    tx.run(_APPEND, of(scope, wait_id=wait_id) | line)
 
 
 def wait_log(tx: Tx, scope: Scope, wait_id: str) -> tuple[Json, ...]:
     """Return a wait's log, oldest first: {at (ISO 8601, UTC), event, rule, before, after, cause}."""
-    rows = tx.all(select(_LOG).where(here(_LOG, scope), _LOG.c.wait_id == wait_id).order_by(_LOG.c.number))
+    rows = tx.all(_LINES, of(scope, wait_id=wait_id))
     return tuple(
         {
             "at": row.at.isoformat(),

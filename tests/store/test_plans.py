@@ -51,3 +51,21 @@ def test_a_frequent_question_uses_its_index(
         if tx.dialect == "postgresql":  # which reads so few rows whole otherwise
             tx.connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
         assert index in plan(tx, ask)
+
+
+@pytest.mark.parametrize(("_index", "ask"), QUESTIONS)
+def test_a_frequent_question_is_not_built_anew_each_time(
+    _index: str, ask: Callable[[Tx], object], shared: Database
+) -> None:
+    asked: list[Any] = []
+
+    def note(_connection: Any, statement: Any, *_: object) -> None:
+        asked.append(statement)
+
+    with shared.write() as tx:
+        event.listen(tx.connection, "before_execute", note)
+        ask(tx)
+        once = len(asked)
+        ask(tx)
+        event.remove(tx.connection, "before_execute", note)
+    assert [id(statement) for statement in asked[:once]] == [id(statement) for statement in asked[once:]]

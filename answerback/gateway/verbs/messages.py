@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from answerback.errors import BadRequest, NotFound
+from answerback.errors import BadRequest, NotFound, ScopeMissing
 from answerback.gateway import checks, delivery, early, outgoing, submit
 from answerback.model import Attachment, Json, Message, Waitpoint, WaitpointState
-from answerback.store import conversations, outbox, waitpoints
+from answerback.store import conversations, inbound, outbox, waitpoints
 
 if TYPE_CHECKING:
     from answerback.gateway.context import Caller, Work
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def send(work: Work, caller: Caller, request: requests.Send) -> Json:
     """Queue a mail; with `expect`, also open the waitpoint that waits for its answer."""
+    if request.reply_to_message_id and "messages:read" not in caller.scopes:
+        raise ScopeMissing(scope="messages:read")
     mail = checks.Mail(
         to=request.to,
         cc=request.cc,
@@ -73,7 +75,7 @@ def shown(work: Work, caller: Caller, waitpoint: Waitpoint) -> Json:
         message = conversations.message(work.tx, work.scope, resolution.message_id)
         view["resolution"] = {
             "message_id": resolution.message_id,
-            "responder": resolution.author,
+            "responder": delivery.redacted(work.context, resolution.author),
             "channel": resolution.channel,
             "evidence_level": resolution.evidence_level,
             "trust_label": str(resolution.trust),
@@ -82,7 +84,8 @@ def shown(work: Work, caller: Caller, waitpoint: Waitpoint) -> Json:
             "evidence": resolution.evidence,
             "parts": message.content.get("shown", []) if message else [],
         }
-    return view | {"correlation_key": waitpoint.correlation_key, "responders": list(waitpoint.responders)}
+    responders = [delivery.redacted(work.context, name) for name in waitpoint.responders]
+    return view | {"correlation_key": waitpoint.correlation_key, "responders": responders}
 
 
 def answered(view: Json) -> bool:
@@ -97,6 +100,8 @@ def show_message(work: Work, caller: Caller, request: requests.One) -> Json:
         conversations.conversation(work.tx, work.scope, message.conversation_id) if message else None
     )
     if message is None or conversation is None or caller.agent_id not in ("", conversation.agent_id):
+        raise NotFound(kind="message", id=request.id)
+    if not _is_shown(work, caller, message):
         raise NotFound(kind="message", id=request.id)
     return message_view(work, caller, message)
 
@@ -140,8 +145,14 @@ def show_conversation(work: Work, caller: Caller, request: requests.One) -> Json
     return {
         "conversation_id": conversation.id,
         "subject": delivery.redacted(work.context, conversation.subject),
-        "messages": [message_view(work, caller, message) for message in messages],
+        "messages": [message_view(work, caller, one) for one in messages if _is_shown(work, caller, one)],
     }
+
+
+def _is_shown(work: Work, caller: Caller, message: Message) -> bool:
+    """Tell whether a caller may see a message: what a person has not decided, or discarded, is no agent's."""
+    mine = message.direction == "out" or not caller.agent_id
+    return mine or inbound.state(work.tx, work.scope, message.received_id) == "processed"
 
 
 def require_agent(caller: Caller) -> str:

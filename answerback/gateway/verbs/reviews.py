@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from answerback.errors import NotFound
-from answerback.gateway import delivery, review
+from answerback.gateway import answers, delivery, review
 from answerback.model import Json, Review
 from answerback.store import conversations, reviews
 
@@ -34,6 +34,8 @@ def show(work: Work, caller: Caller, request: requests.One) -> Json:
             "kind": message.kind,
             "parts": message.content.get("shown", []),
         }
+    elif one.received_id:
+        view["message"] = answers.preview(work, one.received_id)
     return view
 
 

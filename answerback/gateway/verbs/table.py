@@ -16,8 +16,8 @@ from answerback.store import idempotency
 if TYPE_CHECKING:
     from answerback.gateway.context import Caller, Context
 
-#: a key owner's remembered refusals: those that a retry can not change
-FINAL = frozenset({400, 404, 422})
+#: remembered refusals: those of the request itself, which no retry can change
+FINAL = frozenset({"bad_request", "bad_address"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def _once(context: Context, caller: Caller, verb: Verb, request: requests.Reques
                 context.crash("queued")
                 return result
     except Refused as refused:
-        if refused.status in FINAL:
+        if refused.code in FINAL:
             with context.db.write() as tx:
                 if idempotency.begin(tx, caller.scope, owner, key, digest, now) is None:
                     body = json.dumps(as_json(refused), default=str)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from answerback.errors import NotFound, NotNow, WaitpointOpen
+from answerback.errors import BadRequest, NotFound, NotNow, WaitpointOpen
 from answerback.gateway import advance, checks, outgoing, submit
 from answerback.model import OPEN_STATES, Json, Waitpoint, WaitpointState, WaitRow, WaitState
 from answerback.store import conversations, reviews, tenants, waitpoints
 from answerback.store import waits as waiting
 from answerback.waits import events
-from answerback.waits.waitpoint import check_deadline
+from answerback.waits.waitpoint import LONGEST
 
 if TYPE_CHECKING:
     from answerback.gateway.context import Caller, Work
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def listing(work: Work, caller: Caller, request: requests.ListWaits) -> Json:
-    """Return the caller's waits, newest first."""
+    """Return the caller's waits, the last changed first."""
     states = (WaitState(request.state),) if request.state else None
-    rows = waiting.waits(work.tx, work.scope, states, request.limit)
-    return {"waits": [shown(row) for row in rows if _owned(work, caller, row)]}
+    rows = waiting.waits(work.tx, work.scope, states, request.limit, agent_id=caller.agent_id)
+    return {"waits": [shown(row) for row in rows]}
 
 
 def show(work: Work, caller: Caller, request: requests.One) -> Json:
@@ -83,7 +83,7 @@ def again(work: Work, caller: Caller, request: requests.WaitAgain) -> Json:
         raise WaitpointOpen(id=old.id)
     fresh = _follow(work, row, old, request)
     schedule = checks.schedule_named(work.tx, work.scope, row.schedule_name)
-    started = submit.open_waitpoint(work, fresh, schedule)
+    started = advance.open_waitpoint(work, fresh, schedule)
     if started:
         event = events.Resumed(not_before=request.not_before)
         advance.advance(work, started.id, events.Paused(), cause=_by(caller))
@@ -99,8 +99,11 @@ def _follow(work: Work, row: WaitRow, old: Waitpoint, request: requests.WaitAgai
     schedule = checks.schedule_named(work.tx, work.scope, row.schedule_name)
     counted = work if request.deadline else replace(work, now=max(work.now, request.not_before))
     recipient = outgoing.recipients(first.content)[0]
+    if counted.now > work.now + LONGEST:
+        raise BadRequest(field="not_before", problem="more than 30 days ahead; wait again later")
     expires_at = checks.deadline(counted, inbox, recipient, schedule, request.deadline)
-    check_deadline(expires_at, work.now)
+    if not request.deadline:
+        expires_at = min(expires_at, work.now + LONGEST)
     return replace(
         old,
         id=work.context.new_id("wp"),
