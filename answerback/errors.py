@@ -4,6 +4,7 @@ AnswerbackError
 ├── Refused                what was asked can not be done; nothing was stored
 │   ├── BadRequest         a value is missing, unknown or out of range
 │   │   └── BadAddress · UnknownSchedule · BadSchedule · DeadlineInThePast · DeadlineTooFar
+│   ├── BadUsage · TooLarge · NoRoute · MethodNotAllowed      the door itself was used wrongly
 │   ├── NotFound
 │   ├── Unauthenticated · ScopeMissing
 │   ├── Conflict
@@ -11,8 +12,11 @@ AnswerbackError
 │   │   ├── WaitpointOpen · NotNow
 │   │   └── Forbidden      the database forbids it: its constraint is named
 │   └── Suppressed         the recipient must not be written to
-└── Unable                 the place is not ready
-    └── NoRelay · NoServer · NoDatabase · CorruptDatabase · NewerDatabase · BadSettings
+├── Unable                 the place is not ready
+│   ├── NoRelay · NoServer · AlreadyServing · Unreachable · BadSettings · DemoFailed
+│   └── NoDatabase · CorruptDatabase · NewerDatabase
+├── Internal               a fault of ours, said without its innards
+└── Foreign                an error of a newer server that this client does not know
 """
 
 from __future__ import annotations

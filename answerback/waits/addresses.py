@@ -8,7 +8,7 @@ import idna
 def canonical(address: str) -> str:
     """Return an address as it is compared: local part case-folded, domain in lower-case A-labels.
 
-    A sub-address stays (theirs is part of who they are); one of ours was taken off before (design §5).
+    A sub-address stays (theirs is part of who they are); one of ours was taken off before.
     """
     local, at, domain = address.strip().rpartition("@")
     return f"{local.casefold()}{at}{canonical_domain(domain)}"

@@ -15,7 +15,7 @@ from answerback.model import value
 HORIZON = 400
 WEEK = frozenset({1, 2, 3, 4, 5})
 WINDOW = (time(9), time(17))
-#: with no zone known (design §4): nowhere in Europe, Africa or the Americas is this the middle of the night
+#: with no zone known: nowhere in Europe, Africa or the Americas is this the middle of the night
 WINDOW_ANYWHERE = (time(13), time(16))
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
@@ -49,7 +49,7 @@ def calendar_for(zone: str = "", country: str = "") -> Calendar:
     """Return the usual calendar of an IANA zone and an ISO 3166 country.
 
     The country gives public holidays and weekend; an unknown one has no holidays and works Monday to Friday.
-    With no zone the window is 13-16 UTC (design §4).
+    With no zone the window is 13-16 UTC.
 
     Raises:
         BadRequest: there is no such zone.
@@ -133,7 +133,7 @@ def next_working_instant(at: datetime, calendar: Calendar) -> datetime:
 
 
 def add_business_days(at: datetime, n: int, calendar: Calendar) -> datetime:
-    """Return the instant `n` business days after `at`, in UTC (design §4).
+    """Return the instant `n` business days after `at`, in UTC.
 
     `at` first moves forward to the next working instant; `n` business days later the local time of day is the
     same; where a clock change pushes that out of the window, it moves forward to the next window.

@@ -13,7 +13,7 @@ from answerback.waits.guards import moved_to
 from answerback.waits.moment import Moment
 from answerback.waits.plan import plan, plan_from, refit
 
-#: how long an outbound that has not left holds up what is due (design §4)
+#: how long an outbound that has not left holds up what is due
 UNSENT_DELAY = timedelta(minutes=15)
 
 

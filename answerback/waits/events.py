@@ -91,7 +91,7 @@ class Resumed:
     The gap of the next step counts from now, unless an instant is given.
     """
 
-    #: the next step is due one business day after it (design §5, wait again)
+    #: the next step is due one business day after it
     not_before: datetime | None = None
 
 

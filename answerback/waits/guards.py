@@ -10,7 +10,7 @@ from answerback.waits.business_days import add_business_days
 from answerback.waits.moment import Moment
 from answerback.waits.plan import refit
 
-#: times an absence may move a wait (design §4)
+#: times an absence may move a wait
 MOST_MOVES = 3
 
 
@@ -60,7 +60,7 @@ def waitpoint_open(moment: Moment) -> bool:
 
 
 def not_declined(moment: Moment) -> bool:
-    """The recipient did not end it for good (design §13.2)."""
+    """The recipient did not end it for good."""
     return moment.wait.reason != "declined"
 
 

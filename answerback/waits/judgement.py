@@ -1,6 +1,6 @@
 """What a message that joined a conversation means for its waitpoints.
 
-Read from the top, the first line that fits decides (design §5, §6, §12.5):
+Read from the top, the first line that fits decides:
 
 | the message                                                     | then                                 |
 |-----------------------------------------------------------------|--------------------------------------|
@@ -32,7 +32,7 @@ __all__ = ["Answers", "Asked", "Asks", "Away", "Joins", "Judgement", "Reply", "j
 
 AUTOMATIC = frozenset({InboundKind.AUTO_REPLY, InboundKind.OUT_OF_OFFICE, InboundKind.CHALLENGE})
 TYPED = frozenset({InboundKind.READ_RECEIPT, InboundKind.CALENDAR_RESPONSE, InboundKind.CALENDAR_INVITE})
-#: why mail may be unproven with nothing speaking against it (design §6, §12.4, §12.7)
+#: why mail may be unproven with nothing speaking against it
 NOTHING_KNOWN = frozenset({"not_checked", "no_policy", "no_signature", "dns_temperror"})
 
 

@@ -23,7 +23,7 @@ class SendNudge:
 
 @value
 class WithdrawNudges:
-    """Take back every nudge of this wait that has not been handed over (design §12.1)."""
+    """Take back every nudge of this wait that has not been handed over."""
 
 
 @value

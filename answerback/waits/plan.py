@@ -10,7 +10,7 @@ from answerback.model import Gap, Schedule
 from answerback.waits.business_days import Calendar, add_working_time, next_working_instant, working_time
 from answerback.waits.schedule import after
 
-#: later than this a nudge was missed, and is fitted into the window again (design §4)
+#: later than this a nudge was missed, and is fitted into the window again
 OVERDUE = timedelta(minutes=5)
 MICROSECOND = timedelta(microseconds=1)
 
@@ -20,7 +20,7 @@ def plan(
 ) -> tuple[datetime, ...]:
     """Return the due times of the nudges still to come, then of the abandonment; in UTC, never empty.
 
-    An `end` before the natural abandonment is fixed (design §4, §12.17). A dropped nudge gives its gap to the
+    An `end` before the natural abandonment is fixed. A dropped nudge gives its gap to the
     last one, so the sum of the gaps, and the one factor (end - since) / sum they all shrink by, stays as it
     was: while it is at least a half every nudge stays, below that none does.
     """

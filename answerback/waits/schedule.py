@@ -150,7 +150,7 @@ def to_policy(schedule: Schedule) -> Json:
     }
 
 
-#: the defaults of design §4, each tunable by a new version under its name
+#: the defaults, each tunable by a new version under its name
 BUILT_IN = (
     Schedule(name="verification-code", version=1, gaps=(Gap(amount=300, unit="s"),), on_abandon="fail_step"),
     Schedule(name="internal", version=1, gaps=(Gap(amount=1, unit="bd"), Gap(amount=1, unit="bd"))),

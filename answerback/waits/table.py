@@ -113,7 +113,7 @@ NUDGE = (guards.time_reached, guards.nudges_remain)
 LAST = (guards.time_reached, guards.none_remain)
 ABSENCE = (guards.required, guards.news)
 
-# Whatever ends or pauses a wait takes its nudges back in the same step (design §12.1).
+# Whatever ends or pauses a wait takes its nudges back in the same step.
 STOP = (withdraw,)
 PAUSE = (withdraw, tell_paused)
 ASK = (withdraw, tell_paused, open_review)

@@ -31,7 +31,7 @@ def nudge(
 ) -> tuple[str, str]:
     """Return subject and text of a nudge.
 
-    The subject gets `Re: ` only where it has none (design §13.12). The text is the schedule's template or the
+    The subject gets `Re: ` only where it has none. The text is the schedule's template or the
     built-in one of this number; what the agent wrote comes in as a quotation of the first message only.
     """
     words = {

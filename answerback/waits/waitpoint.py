@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from answerback.errors import DeadlineInThePast, DeadlineTooFar
 from answerback.model import Timing, Waitpoint, WaitpointState, WaitState
 
-#: the longest anything is waited for (design §5)
+#: the longest anything is waited for
 LONGEST = timedelta(days=30)
 CLOSED = {
     WaitpointState.RESOLVED: Timing.AFTER_RESOLVED,
@@ -29,7 +29,7 @@ def check_deadline(expires_at: datetime, now: datetime) -> None:
 
 
 def timing(waitpoint: Waitpoint, wait_state: WaitState | None, responded_at: datetime) -> Timing:
-    """Return how a reply stands in time to its waitpoint (design §5).
+    """Return how a reply stands in time to its waitpoint.
 
     `responded_at` is the instant its octets were stored. `wait_state` is that of the wait that follows the
     waitpoint, None where there is none. `early` is said by what opens a waitpoint for a reply already there.

@@ -68,7 +68,7 @@ def first_at_or_after(wall: datetime, after: datetime, zone: ZoneInfo) -> dateti
 
 
 def add_business_days(at: datetime, count: int, place: Place) -> datetime:
-    """Return the instant `count` business days after `at` (design §4, Business days).
+    """Return the instant `count` business days after `at`.
 
     No days added is the start itself, never an instant before it, even in an hour that comes twice.
     """
@@ -131,7 +131,7 @@ def unbounded_plan(steps: Sequence[Step], since: datetime, place: Place) -> tupl
 
 
 def plan(steps: Sequence[Step], since: datetime, place: Place, end: datetime | None) -> tuple[datetime, ...]:
-    """Return the due times of the steps left: the nudges, then the abandonment (design §4, §12.17).
+    """Return the due times of the steps left: the nudges, then the abandonment.
 
     An end before the abandonment is fixed. A dropped nudge gives its gap to the last one, so the sum of the
     gaps, and with it the one factor all gaps shrink by, stays as it was. While the first of several gaps
@@ -169,7 +169,7 @@ def _reached(gaps: list[int], room: Fraction) -> list[Fraction]:
     return [factor * sum(left[: index + 1]) for index in range(len(left) - 1)]
 
 
-# The worked table of design §12.17, by hand. Berlin, Mon–Fri, 09:00–17:00: a business day is 480 working
+# The worked table, by hand. Berlin, Mon–Fri, 09:00–17:00: a business day is 480 working
 # minutes. Schedule 2bd, nudge, 2bd, nudge, 3bd: 960 + 960 + 1440 = 3360 minutes. Sent Monday 3 March 2025,
 # 10:00 CET (09:00Z); no clock change until 30 March, so every local time below is UTC + 1.
 #

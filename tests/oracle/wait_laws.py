@@ -17,7 +17,7 @@ REOPENINGS = frozenset(
         ("replied", "Declined", "abandoned"),
     }
 )
-#: a nudge this late still goes out as planned; one later is fitted to the window again (design §4)
+#: a nudge this late still goes out as planned; one later is fitted to the window again
 SLACK = timedelta(minutes=5)
 
 
@@ -141,7 +141,7 @@ def _after_expiry(history: Sequence[Step], terms: Terms) -> list[int]:
 
 
 def _reopened_late(history: Sequence[Step], terms: Terms) -> list[int]:
-    """An abandoned wait becomes replied only by what came in time (design §4, §13.1)."""
+    """An abandoned wait becomes replied only by what came in time."""
     if terms.expires_at is None:
         return []
     return [
