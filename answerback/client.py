@@ -112,7 +112,7 @@ class Client:
         while True:
             left = max(0.0, until - time.monotonic())
             view = self.call("waitpoints.show", key=key, wait=round(min(left, ONE_WAIT), 3))
-            if view["state"] not in ("open", "stalled") or time.monotonic() >= until:
+            if view["ended"] or time.monotonic() >= until:
                 return view
 
     def read(self, since: int | None = None, *, limit: int | None = None, wait: float = 0) -> Json:

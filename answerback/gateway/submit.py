@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from answerback.errors import KeyInUse, NotFound
 from answerback.gateway import advance, calendars, checks, facts, outgoing
 from answerback.model import (
+    ENDED,
     OPEN_STATES,
     Address,
     Conversation,
@@ -86,6 +87,8 @@ def asked(work: Work, waitpoint: Waitpoint) -> Json:
         "waitpoint_id": waitpoint.id,
         "wait_id": row.id if row else None,
         "state": str(waitpoint.state),
+        "wait": {"state": str(row.wait.state), "reason": row.wait.reason or None} if row else None,
+        "ended": waitpoint.state not in OPEN_STATES or (row is not None and row.wait.state in ENDED),
         "expires_at": waitpoint.expires_at.isoformat(),
         "next_due_at": due.isoformat() if due else None,
         "zone_source": calendars.of(work.tx, work.scope, required[0] if required else "", inbox)[1],

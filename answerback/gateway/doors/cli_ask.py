@@ -186,4 +186,4 @@ def _ended(line: Line, view: Json) -> int:
     line.show(view)
     if view["state"] == "resolved":
         return 0
-    return NOT_YET if view["state"] in ("open", "stalled") else NO_ANSWER
+    return NO_ANSWER if view["ended"] else NOT_YET

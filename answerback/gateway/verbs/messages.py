@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from answerback.errors import BadRequest, NotFound, ScopeMissing
 from answerback.gateway import checks, delivery, early, outgoing, submit
-from answerback.model import Attachment, Json, Message, Waitpoint, WaitpointState
+from answerback.model import Attachment, Json, Message, Waitpoint
 from answerback.store import conversations, inbound, outbox, waitpoints
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def shown(work: Work, caller: Caller, waitpoint: Waitpoint) -> Json:
 
 
 def answered(view: Json) -> bool:
-    """Tell whether a waitpoint's view shows an end: what `wait` waits for."""
-    return view["state"] not in (WaitpointState.OPEN, WaitpointState.STALLED)
+    """Tell whether a view shows an end, an answer or a clean "no answer": what `wait` waits for."""
+    return bool(view["ended"])
 
 
 def show_message(work: Work, caller: Caller, request: requests.One) -> Json:

@@ -231,3 +231,26 @@ def test_no_agent_sees_or_decides_a_review_its_own_least_of_all(start: Start) ->
         table.call(gateway.context, gateway.agent, verb, verb.request())
     with pytest.raises(BadRequest, match="is a person's"):
         gateway.call("keys.create", name="k", agent="buyer", scopes=["reviews:decide"])
+
+
+def test_a_question_given_up_has_ended_for_whoever_waits_for_it_and_still_takes_an_answer(
+    start: Start,
+) -> None:
+    gateway = start()
+    gateway.ask(schedule="verification-code")
+    gateway.drain()
+    gateway.clock.go(6 * MINUTE)
+    gateway.tick()
+    view = gateway.call("waitpoints.show", key="po-4711")
+    assert (view["state"], view["wait"], view["ended"]) == (
+        "open",
+        {"state": "abandoned", "reason": "no_reply"},
+        True,
+    )
+    gateway.receive(answer(gateway), "buyer@gateway.example")
+    view = gateway.call("waitpoints.show", key="po-4711")
+    assert (view["state"], view["wait"]["state"], view["resolution"]["timing"]) == (
+        "resolved",
+        "replied",
+        "after_abandon",
+    )
