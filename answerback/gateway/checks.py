@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
@@ -114,12 +115,18 @@ def responders(tx: Tx, scope: Scope, default: tuple[str, ...], question: Questio
     """
     if not question.key or len(question.key) > 200:
         raise BadRequest(field="key", problem="give a correlation key of 1 to 200 characters")
+    if re.fullmatch(r"wp_[a-z2-7]{13}", question.key):
+        raise BadRequest(field="key", problem="it looks like the id of a waitpoint; choose another one")
     names = question.responders or tuple(f"email:{address}" for address in default)
     admitted = tuple(dict.fromkeys(map(canonical_row, names)))
     for name in admitted:
         kind, _, rest = name.partition(":")
         if kind not in ("email", "email-domain") or not rest:
             raise BadRequest(field="responders", problem=f"{name} is none; write email:… or email-domain:…")
+        if kind == "email-domain" and check(f"x@{rest}").rpartition("@")[2] != rest:
+            raise BadRequest(
+                field="responders", problem=f"{rest} is no domain; write one as supplier.example"
+            )
         if kind == "email" and _is_own(tx, scope, check(rest)):
             raise BadRequest(
                 field="responders", problem=f"{rest} is an inbox of ours; it can not answer itself"

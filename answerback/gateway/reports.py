@@ -29,7 +29,10 @@ def apply(work: Work, about: Message, report: Report) -> None:
     for address in _named(about, work, report):
         outbox.report(work.tx, work.scope, about.id, address, REPORTED[report.outcome], work.now)
         _tell(work, about, address, report)
-        if report.outcome == "complained" or (report.outcome == "hard" and is_address_gone(report.status)):
+        # Only a report that names the very address may end mail to it for good.
+        same = not report.recipient or report.recipient.lower() == address.lower()
+        gone = report.outcome == "hard" and is_address_gone(report.status)
+        if same and (gone or report.outcome == "complained"):
             _suppress(work, address, report)
         if event := _event(report, address):
             _happen(work, about, event)
@@ -50,7 +53,10 @@ def is_address_gone(status: str) -> bool:
 
 
 def _named(about: Message, work: Work, report: Report) -> list[str]:
-    """Return the recipients of ours a report is about; one that names none is about all."""
+    """Return the recipients of ours a report is about; one that names none is about all.
+
+    A sole recipient may be reported under the address its mail was forwarded to.
+    """
     copies = [copy.recipient for copy in outbox.copies(work.tx, work.scope, about.id)]
     named = [address for address in copies if address.lower() == report.recipient.lower()]
     return named or (copies if not report.recipient or len(copies) == 1 else [])

@@ -131,7 +131,7 @@ def _clean(text: str) -> str:
     """The id without the blanks and folds inside it; those in a quoted local part belong to it."""
     pieces = text.strip().removeprefix("mailto:").split('"')
     pieces[0::2] = ["".join(piece.split()) for piece in pieces[0::2]]
-    return '"'.join(pieces)
+    return "".join('"'.join(pieces).splitlines())
 
 
 def _is_id(text: str) -> bool:

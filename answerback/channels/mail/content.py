@@ -12,8 +12,10 @@ from answerback.channels.mail.mime import Entity
 from answerback.channels.mail.visible import visible
 from answerback.model import Part, PartKind, Removed, value
 
-#: characters of text one mail may have
-MOST_TEXT = 2_000_000
+#: characters and lines of text one mail may have, and octets of a text before it is decoded
+MOST_TEXT = 500_000
+MOST_LINES = 10_000
+MOST_TEXT_OCTETS = 1 << 20
 _HTML = frozenset({"text/html", "text/enriched", "application/xhtml+xml"})
 _PLAIN = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 #: parts that accompany a mail and are no files of its author's
@@ -45,11 +47,18 @@ class Content:
     #: the text came from HTML
     html: bool = False
     pictured: bool = False
+    #: a text was longer than it may be, and only its beginning is here
+    cut: bool = False
 
     @property
     def text(self) -> str:
         """All texts, one below the other."""
         return "\n".join(text for text in self.texts if text.strip())
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether there is more text than a mail may have."""
+        return self.cut or len(self.text) > MOST_TEXT or self.text.count("\n") >= MOST_LINES
 
 
 def content(entities: Sequence[Entity]) -> Content:
@@ -105,6 +114,7 @@ def _joined(inner: Sequence[Content]) -> Content:
         sealed=next((one.sealed for one in inner if one.sealed), ""),
         html=any(one.html for one in inner),
         pictured=any(one.pictured for one in inner),
+        cut=any(one.cut for one in inner),
     )
 
 
@@ -186,10 +196,11 @@ def _from_html(entity: Entity) -> Content:
 
 
 def _from_text(entity: Entity) -> Content:
-    text, counts = invisible.strip(entity.text())
+    text, counts = invisible.strip(entity.text(MOST_TEXT_OCTETS))
     if text.lstrip().startswith(_ARMOUR):
         return Content(sealed="encrypted", attachments=(_file(entity),))
-    return Content(texts=(_clear_signed(text),), removed=_removed(counts))
+    cut = len(entity.body) > MOST_TEXT_OCTETS
+    return Content(texts=(_clear_signed(text),), removed=_removed(counts), cut=cut)
 
 
 def _clear_signed(text: str) -> str:

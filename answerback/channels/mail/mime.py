@@ -57,9 +57,13 @@ class Entity:
             case _:
                 return self.body
 
-    def text(self) -> str:
-        """Return the body as text with LF line ends; a flowed paragraph is one line (RFC 3676)."""
-        text = charsets.decode(self.octets(), self.parameters.get("charset", "")).replace("\r\n", "\n")
+    def text(self, most: int | None = None) -> str:
+        """Return the body as text with LF line ends; a flowed paragraph is one line (RFC 3676).
+
+        Of a body longer than `most` octets only the beginning is decoded.
+        """
+        octets = self.octets()[:most]
+        text = charsets.decode(octets, self.parameters.get("charset", "")).replace("\r\n", "\n")
         if self.media_type == "text/plain" and self.parameters.get("format", "").lower() == "flowed":
             return _unflowed(text, self.parameters.get("delsp", "").lower() == "yes")
         return text

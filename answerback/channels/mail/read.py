@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from hashlib import sha256
 
 from answerback.channels.mail import absence, automatic, calendars, fields, mime, quotes, reports
-from answerback.channels.mail.content import MOST_TEXT, Content, content
+from answerback.channels.mail.content import MOST_LINES, MOST_TEXT, Content, content
 from answerback.channels.mail.fields import Fields, TooLarge
 from answerback.channels.mail.mailboxes import mailboxes
 from answerback.channels.mail.mime import Entity
@@ -111,7 +111,7 @@ def _date(text: str) -> datetime | None:
 
 def _inbound(raw: bytes, entities: list[Entity]) -> Inbound:
     found, said = entities[0].fields, content(entities)
-    text = said.text[:MOST_TEXT].strip("\n")
+    text = "\n".join(said.text[:MOST_TEXT].split("\n", MOST_LINES)[:MOST_LINES]).strip("\n")
     split = quotes.split(text)
     parts = (*split, *said.forwarded, *_suspect(said), *said.attachments)
     inbound = replace(
@@ -122,9 +122,7 @@ def _inbound(raw: bytes, entities: list[Entity]) -> Inbound:
         body_hash=_hash(text, said, raw, entities[0]),
     )
     reason = said.sealed if said.sealed and not _speaks(parts) else ""
-    reason = reason or (
-        "too_large" if len(said.text) > MOST_TEXT else _unreadable(parts, pictured=said.pictured)
-    )
+    reason = reason or ("too_large" if said.is_too_long else _unreadable(parts, pictured=said.pictured))
     return _natured(replace(inbound, unreadable=reason), entities, found)
 
 

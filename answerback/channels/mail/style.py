@@ -29,7 +29,7 @@ _MOST_CSS = 256 * 1024
 _MOST_RULES = 2000
 _MOST_MATCHES = 50_000
 #: selectors times elements: what matching them all may cost
-_MOST_STEPS = 8_000_000
+_MOST_STEPS = 2_000_000
 _LONGEST_SELECTOR = 200
 _IDS = re.compile(r"#[\w-]+")
 _CLASSES = re.compile(r"\.[\w-]+|\[[^\]]*\]|:[\w-]+")

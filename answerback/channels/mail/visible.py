@@ -17,7 +17,7 @@ from answerback.model import Removed, value
 
 _MOST_HTML = 5 * 1024 * 1024
 _DEEPEST = 400
-_MOST_ELEMENTS = 40_000
+_MOST_ELEMENTS = 20_000
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9:-]{0,30})")
 _ANY_TAG = re.compile(r"<[^<>]{0,2000}>")
 _FLAT = frozenset(
@@ -161,18 +161,20 @@ def _removed(counts: Counter[str]) -> tuple[Removed, ...]:
 
 
 def _too_deep(html: str) -> bool:
-    """Return whether tags may nest deeper than any mail needs: parsers take quadratic time on those."""
+    """Return whether tags are more, or nest deeper, than any mail needs: both cost parsers dearly."""
     unclosed: Counter[str] = Counter()
     depth = seen = 0
     for end, written in _TAG.findall(html):
         name = written.lower()
+        seen += not end
+        if seen > _MOST_ELEMENTS:
+            return True
         if name in _FLAT or (end and not unclosed[name]):
             continue
         step = -1 if end else 1
         unclosed[name] += step
         depth += step
-        seen += not end
-        if depth > _DEEPEST or seen > _MOST_ELEMENTS:
+        if depth > _DEEPEST:
             return True
     return False
 

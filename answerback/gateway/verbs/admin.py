@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from datetime import date, time
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo, available_timezones
@@ -117,8 +118,7 @@ def add_contact(work: Work, caller: Caller, request: requests.AddContact) -> Jso
         )
         if given
     }
-    if request.window and (len(request.window) != 2 or request.window[0] >= request.window[1]):
-        raise BadRequest(field="window", problem="give its start and end as HH:MM HH:MM, the start first")
+    _check_hours(request)
     contact = Contact(
         id=work.context.new_id("ctc"),
         name=request.name,
@@ -129,6 +129,22 @@ def add_contact(work: Work, caller: Caller, request: requests.AddContact) -> Jso
     )
     tenants.add_contact(work.tx, work.scope, contact, work.now)
     return {"contact_id": contact.id, "addresses": list(contact.addresses)}
+
+
+def _check_hours(request: requests.AddContact) -> None:
+    for day in request.holidays:
+        try:
+            date.fromisoformat(day)
+        except ValueError:
+            raise BadRequest(field="holidays", problem=f"{day} is no day; write YYYY-MM-DD") from None
+    if not request.window:
+        return
+    try:
+        start, end = map(time.fromisoformat, request.window)
+    except ValueError:
+        start = end = time()
+    if start >= end:
+        raise BadRequest(field="window", problem="give its start and end as HH:MM HH:MM, the start first")
 
 
 def list_contacts(work: Work, caller: Caller, request: requests.Empty) -> Json:

@@ -64,8 +64,8 @@ class Send(Request):
     to: Annotated[tuple[Written, ...], Field(min_length=1, max_length=50)]
     cc: Annotated[tuple[Written, ...], Field(max_length=50)] = ()
     subject: Annotated[str, Field(max_length=998)]
-    text: str
-    html: str | None = None
+    text: Annotated[str, Field(max_length=1 << 20)]
+    html: Annotated[str, Field(max_length=1 << 20)] | None = None
     attachments: Annotated[tuple[AttachmentIn, ...], Field(max_length=20)] = ()
     inbox: Written = ""
     reply_to_message_id: Annotated[str, Field(max_length=80)] = ""

@@ -7,9 +7,10 @@ from email import message_from_bytes
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic import ValidationError
 
 from answerback.channels.mail.reception import Delivery
-from answerback.errors import BadRequest, ScopeMissing
+from answerback.errors import BadAddress, BadRequest, ScopeMissing
 from answerback.gateway import intake, sending, timers
 from answerback.gateway.verbs import table
 from answerback.model import Outcome, RecipientResult
@@ -254,3 +255,49 @@ def test_a_question_given_up_has_ended_for_whoever_waits_for_it_and_still_takes_
         "replied",
         "after_abandon",
     )
+
+
+@pytest.mark.parametrize(
+    "hours", [{"holidays": ["2026-13-45"]}, {"window": ["24:99", "25:00"]}, {"window": ["17:00", "09:00"]}]
+)
+def test_hours_that_are_none_are_refused_before_they_can_stop_a_clock(
+    start: Start, hours: dict[str, object]
+) -> None:
+    with pytest.raises(BadRequest, match=r"YYYY-MM-DD|HH:MM"):
+        start().call("contacts.add", name="p", addresses=["p@x.example"], zone="Europe/Berlin", **hours)
+
+
+@pytest.mark.parametrize("responder", ["email-domain:*", "email-domain:@", "email-domain:com,org", "email:"])
+def test_a_responder_that_is_no_address_or_domain_is_refused(start: Start, responder: str) -> None:
+    gateway = start()
+    with pytest.raises((BadRequest, BadAddress)):
+        gateway.call(
+            "send",
+            to=["pat@supplier.example"],
+            subject="s",
+            text="t",
+            expect={"key": "k", "responders": [responder]},
+        )
+
+
+@pytest.mark.parametrize("text", ["a\ud800", "x" * ((1 << 20) + 1)])
+def test_a_text_that_can_not_be_sent_is_refused_before_it_is_stored(start: Start, text: str) -> None:
+    gateway = start()
+    with pytest.raises(ValidationError):
+        gateway.call("send", to=["pat@supplier.example"], subject="s", text=text)
+
+
+def test_a_bounce_that_names_somebody_else_suppresses_nobody(start: Start) -> None:
+    gateway = start()
+    gateway.ask()
+    gateway.drain()
+    octets = (
+        b"From: mailer-daemon@other.example\r\nMessage-ID: <d@other.example>\r\nMIME-Version: 1.0\r\n"
+        b'Content-Type: multipart/report; report-type=delivery-status; boundary="r"\r\n\r\n'
+        b"--r\r\nContent-Type: text/plain\r\n\r\nfailed\r\n--r\r\nContent-Type: message/delivery-status\r\n\r\n"
+        b"Reporting-MTA: dns; other.example\r\n\r\nFinal-Recipient: rfc822; someone@else.example\r\n"
+        b"Action: failed\r\nStatus: 5.1.1\r\n\r\n--r--\r\n"
+    )
+    gateway.receive(octets, gateway.relay.copies[0].return_path, "")
+    assert gateway.wait_state() == "abandoned"
+    assert gateway.call("suppressions.list")["suppressions"] == []
