@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, Base64Bytes, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from answerback.model import Trust
 
@@ -26,6 +27,18 @@ Instant = Annotated[AwareDatetime, BeforeValidator(_instant)]
 Written = Annotated[str, Field(max_length=320)]
 
 
+#: a media type a file can be sent as: one that may be base64 (RFC 2046 5.1, 5.2: these two may not)
+_FILE_TYPE = r"^(application|audio|font|image|model|text|video|x-[a-z0-9-]+)/[a-z0-9.+-]+$"
+
+
+def _decoded(text: object) -> object:
+    """Return the octets that base64 text stands for; other characters in it are an error, not passed over."""
+    try:
+        return b64decode(text, validate=True) if isinstance(text, str) else text
+    except ValueError:
+        raise ValueError("it is no base64") from None
+
+
 class Request(BaseModel):
     """A verb's parameters; an unknown one is an error, so that a typing mistake never goes unnoticed."""
 
@@ -40,10 +53,8 @@ class AttachmentIn(Request):
     """A file to send, its content in base64."""
 
     filename: Annotated[str, Field(min_length=1, max_length=200)]
-    media_type: Annotated[str, Field(pattern=r"^[a-z0-9.+-]+/[a-z0-9.+-]+$", max_length=100)] = (
-        "application/octet-stream"
-    )
-    content: Base64Bytes
+    media_type: Annotated[str, Field(pattern=_FILE_TYPE, max_length=100)] = "application/octet-stream"
+    content: Annotated[bytes, BeforeValidator(_decoded)]
 
 
 class Expect(Request):
@@ -183,7 +194,7 @@ class AddInbox(Request):
 
     agent: Id
     address: Written
-    display_name: Annotated[str, Field(max_length=100)] = ""
+    display_name: Annotated[str, Field(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
     sub_addresses: bool = True
     external: Literal["refuse", "verified", "all"] = "refuse"
     zone: Annotated[str, Field(max_length=60)] = ""
