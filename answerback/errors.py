@@ -6,7 +6,10 @@ AnswerbackError
 │   │   └── BadAddress · UnknownSchedule · BadSchedule · DeadlineInThePast · DeadlineTooFar
 │   ├── BadUsage · TooLarge · NoRoute · MethodNotAllowed      the door itself was used wrongly
 │   ├── NotFound
-│   ├── Unauthenticated · ScopeMissing
+│   │   └── NoInbox
+│   ├── Unauthenticated
+│   │   └── KeyMissing
+│   ├── ScopeMissing
 │   ├── Conflict
 │   │   ├── KeyInUse · IdempotencyMismatch · InProgress · LeaseExpired · AlreadyDecided
 │   │   ├── WaitpointOpen · NotNow
@@ -14,12 +17,15 @@ AnswerbackError
 │   └── Suppressed         the recipient must not be written to
 ├── Unable                 the place is not ready
 │   ├── NoRelay · NoServer · AlreadyServing · Unreachable · BadSettings · DemoFailed
-│   └── NoDatabase · CorruptDatabase · NewerDatabase
+│   ├── UnknownSetting
+│   └── NoDatabase · CorruptDatabase · NewerDatabase · DatabaseBusy
 ├── Internal               a fault of ours, said without its innards
 └── Foreign                an error of a newer server that this client does not know
 """
 
 from __future__ import annotations
+
+from types import MappingProxyType
 
 from answerback.model.scope import Json
 
@@ -121,15 +127,46 @@ class MethodNotAllowed(Refused):
 
 
 class NotFound(Refused):
-    """There is no {kind} {id} here. Check the id, and that the key belongs to the same environment."""
+    """There is no {kind} {id} here."""
 
     code, status, exit_code = "not_found", 404, 3
+    #: the command that lists a kind
+    lists = MappingProxyType(
+        {
+            "agent": "agents list",
+            "inbox of this agent": "inboxes list",
+            "key in force": "keys list",
+            "review": "reviews list",
+            "suppression of": "suppressions list",
+            "wait": "waits list",
+            "waitpoint": "waits list",
+        }
+    )
+
+    @property
+    def message(self) -> str:
+        """The sentence, and the command that lists what there is."""
+        command = self.lists.get(str(self.details.get("kind")))
+        return super().message + (f" `answerback {command}` shows what there is." if command else "")
+
+
+class NoInbox(NotFound):
+    """Agent {agent} has no inbox. `answerback inboxes add ADDRESS --agent {agent}` adds one."""
+
+    code = "no_inbox"
 
 
 class Unauthenticated(Refused):
     """No valid key was given. Send `Authorization: Bearer <key>`; `answerback keys create` makes one."""
 
     code, status, exit_code = "unauthenticated", 401, 4
+
+
+class KeyMissing(Unauthenticated):
+    """The setting client.url is set and client.key is missing. Put a key there, or into
+    ANSWERBACK_CLIENT__KEY; `answerback keys create` makes one."""
+
+    code = "key_missing"
 
 
 class ScopeMissing(Refused):
@@ -242,10 +279,23 @@ class NewerDatabase(Unable):
     code = "newer_database"
 
 
+class DatabaseBusy(Unable):
+    """The database {name} can not be used just now ({problem}). Nothing was stored; try again in a few
+    seconds."""
+
+    code = "database_busy"
+
+
 class BadSettings(Unable):
     """The setting {setting} can not be used: {problem}"""
 
     code = "bad_settings"
+
+
+class UnknownSetting(Unable):
+    """There is no setting {setting}. Known: {known}."""
+
+    code = "unknown_setting"
 
 
 class AlreadyServing(Unable):

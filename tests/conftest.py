@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import tempfile
 from collections.abc import Generator
 from typing import TypeVar
 
@@ -14,6 +16,13 @@ from tests.databases import new_postgres, postgres
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 #: fixtures of every test that wants them
 __all__ = ["new_postgres", "postgres"]
+
+#: a test that names no home gets this empty one: nothing of the place the tests are run in is read
+_NO_HOME = tempfile.TemporaryDirectory()
+atexit.register(_NO_HOME.cleanup)
+for _name in [name for name in os.environ if name.startswith("ANSWERBACK_") and name != "ANSWERBACK_SUITES"]:
+    del os.environ[_name]
+os.environ["ANSWERBACK_HOME"] = _NO_HOME.name
 
 IN_CI = bool(os.environ.get("CI"))
 

@@ -18,8 +18,8 @@ import structlog
 import uvicorn
 
 from answerback.channels.base import Sender
-from answerback.channels.mail import smtp_in, smtp_out
-from answerback.errors import BadSettings, NoDatabase
+from answerback.channels.mail import signing, smtp_in, smtp_out
+from answerback.errors import BadSettings, CorruptDatabase, NoDatabase
 from answerback.gateway import crash, intake, keyring, sending, timers
 from answerback.gateway.changes import Changes
 from answerback.gateway.clock import Clock, SystemClock
@@ -47,9 +47,19 @@ class Listening:
 
 
 def initialise(settings: Settings) -> Json:
-    """Make the home, its keyring and its database with the built-in schedules; what exists is kept."""
+    """Make the home, its keyring and its database with the built-in schedules; what exists is kept.
+
+    Raises:
+        BadSettings: there is a database without its keyring.
+    """
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     made_keyring = not settings.keyring_path.exists() and keyring.VARIABLE not in os.environ
+    if made_keyring and not settings.database and (settings.home / "answerback.db").exists():
+        problem = (
+            "the database is there and its keyring is not; restore it from your backup. "
+            "With a new one no mail already sent could be answered; to begin anew, move the database away"
+        )
+        raise BadSettings(setting=str(settings.keyring_path), problem=problem)
     if made_keyring:
         keyring.generate(secrets.token_bytes).save(settings.keyring_path)
     db = Database.open(settings.database_url, create=True)
@@ -123,6 +133,23 @@ def relay(settings: Settings) -> dict[str, Sender]:
     return {"email": smtp_out.Relay(server)}
 
 
+def signing_key(settings: Settings) -> bytes:
+    """Return the private key outgoing mail is signed with, b"" where it leaves unsigned.
+
+    Raises:
+        BadSettings: the key can not be read, or does not sign.
+    """
+    dkim = settings.dkim
+    if not dkim.domain or dkim.private_key is None:
+        return b""
+    try:
+        key = dkim.private_key.read_bytes()
+    except OSError as error:
+        raise BadSettings(setting="dkim.private_key", problem=f"{error}; give a file we can read") from None
+    signing.sign(b"From: <a@b.example>\r\n\r\n", domain=dkim.domain, selector=dkim.selector, key=key)
+    return key
+
+
 def hostname(settings: Settings) -> str:
     """Return our name in greetings: the setting, else the machine's."""
     return settings.smtp_in.hostname or socket.getfqdn()
@@ -139,23 +166,25 @@ async def serve(
     stop = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
     changes = Changes(loop)
-    context = replace(open_context(settings), wake=changes.wake)
+    dkim_key = signing_key(settings)
+    context = replace(open_context(settings), wake=changes.wake, dkim_key=dkim_key)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(context.db.close)
         for sender in context.senders.values():
             stack.push_async_callback(sender.close)
-        await asyncio.to_thread(intake.recover, context)
         smtp = await _listen_smtp(context, stack)
         http = await stack.enter_async_context(_listen_http(context, asgi(context, changes)))
+        # Only now: a start that found its port taken has processed no mail.
+        await asyncio.to_thread(intake.recover, context)
         clock = timers.Timers(context)
         clock.start()
         stack.push_async_callback(clock.stop)
         tasks = [
             asyncio.create_task(_repeat(changes, "received", lambda: intake.process_all(context), stop)),
             asyncio.create_task(_drain(context, changes, stop)),
-            asyncio.create_task(_look(context, changes, clock, stop)),
+            asyncio.create_task(look(context, changes, clock, stop)),
         ]
         ready(Listening(smtp_port=smtp, http_port=http))
         log.info("serving", action="serve", smtp_port=smtp, http_port=http)
@@ -236,7 +265,8 @@ async def _repeat(changes: Changes, part: str, work: Callable[[], int], stop: as
     while not stop.is_set():
         seen = changes.seen(part)
         try:
-            await asyncio.to_thread(work)
+            if await asyncio.to_thread(work):
+                continue
         except Exception:
             # The top of a loop: what was being done was rolled back and is tried again.
             log.exception("loop failed", action=part)
@@ -248,9 +278,11 @@ async def _drain(context: Context, changes: Changes, stop: asyncio.Event) -> Non
     while not stop.is_set():
         seen = changes.seen("outbox")
         try:
+            pause = sending.LONGEST_LOOK
             if context.senders:
-                await sending.drain(context, at_once=context.settings.smtp_out.connections)
-            pause = await asyncio.to_thread(sending.seconds_to_next, context)
+                if await sending.drain(context, at_once=context.settings.smtp_out.connections):
+                    continue
+                pause = await asyncio.to_thread(sending.seconds_to_next, context)
         except Exception:
             # The top of a loop: a copy that was being handed over keeps its lease and becomes unknown.
             log.exception("loop failed", action="drain")
@@ -258,14 +290,30 @@ async def _drain(context: Context, changes: Changes, stop: asyncio.Event) -> Non
         await changes.after("outbox", seen, seconds=pause)
 
 
-async def _look(context: Context, changes: Changes, clock: timers.Timers, stop: asyncio.Event) -> None:
-    """Notice what other processes committed, and pull the clock to it."""
-    last = await asyncio.to_thread(context.db.version)
+async def look(
+    context: Context,
+    changes: Changes,
+    clock: timers.Timers,
+    stop: asyncio.Event,
+    *,
+    every: float = LOOK_EVERY,
+) -> None:
+    """Notice what other processes committed, `every` seconds, and pull the clock to it, until `stop`."""
+    last: int | None = None
     while not stop.is_set():
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), LOOK_EVERY)
-        version = await asyncio.to_thread(context.db.version)
-        if version != last:
+        try:
+            version = await asyncio.to_thread(context.db.version)
+            if last is not None and version != last:
+                changes.wake_all()
+                await clock.pull()
             last = version
-            changes.wake_all()
-            await clock.pull()
+        except CorruptDatabase:
+            # Nothing that is accepted now would be found again: better no answer than a false one.
+            log.critical("the database is gone or damaged", action="look")
+            stop.set()
+            raise
+        except Exception:
+            # The top of a loop: what was not noticed now is at the next look.
+            log.exception("loop failed", action="look")
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), every)

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from answerback.channels.mail.addresses import check
-from answerback.errors import BadRequest, NoRelay, NotFound, Suppressed, UnknownSchedule
+from answerback.errors import BadRequest, NoInbox, NoRelay, NotFound, Suppressed, UnknownSchedule
 from answerback.gateway import calendars, delivery
 from answerback.model import Attachment, Inbox, Json, Schedule, Scope, Trust, value
 from answerback.store import schedules, tenants
@@ -65,7 +65,8 @@ def ready_inbox(work: Work, caller: Caller, mail: Mail) -> Inbox:
     """Return the inbox to write from.
 
     Raises:
-        NotFound: the agent has no such inbox. BadRequest: it has several and none was named.
+        NoInbox: the agent has none. NotFound: it has not the named one.
+        BadRequest: it has several and none was named.
         NoRelay: nothing can leave from a live inbox.
     """
     own = [inbox for inbox in tenants.inboxes(work.tx, work.scope) if inbox.agent_id == caller.agent_id]
@@ -74,8 +75,11 @@ def ready_inbox(work: Work, caller: Caller, mail: Mail) -> Inbox:
         if mail.inbox
         else own
     )
+    if not own:
+        agent = tenants.agent(work.tx, work.scope, caller.agent_id)
+        raise NoInbox(agent=agent.name if agent else caller.agent_id)
     if not named:
-        raise NotFound(kind="inbox of this agent", id=mail.inbox or "at all")
+        raise NotFound(kind="inbox of this agent", id=mail.inbox)
     if len(named) > 1:
         raise BadRequest(field="inbox", problem="this agent has several inboxes; name the one to write from")
     if work.scope.environment == "live" and named[0].channel not in work.context.senders:

@@ -37,9 +37,8 @@ def compose(work: Work, message: Message) -> tuple[bytes, str]:
         attachments=_attachments(work.tx, work.scope, message),
     )
     octets = write.compose(draft)
-    dkim = work.context.settings.dkim
-    if dkim.domain and dkim.private_key:
-        key = dkim.private_key.read_bytes()
+    if key := work.context.dkim_key:
+        dkim = work.context.settings.dkim
         octets = signing.sign(octets, domain=dkim.domain, selector=dkim.selector, key=key)
     return octets, _token_address(
         inbox, number, "return_path", keys

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from answerback.threading.tokens import public_id
@@ -37,6 +38,10 @@ class Context:
     crash: Crash
     #: called after a commit that made work: "received", "outbox", "timers", "mailbox"
     wake: Callable[[str], None]
+    #: the private key outgoing mail is signed with; empty leaves it unsigned
+    dkim_key: bytes = field(default=b"", repr=False)
+    #: held by the one thread of this process that processes stored mail
+    processing: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def work(self, tx: Tx, scope: Scope) -> Work:
         """Return a transaction's work, happening now."""

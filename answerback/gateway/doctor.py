@@ -190,6 +190,8 @@ def _relay(out: SmtpOut) -> Finding:
         _greet(out)
     except (OSError, smtplib.SMTPException) as error:
         do = "Check `smtp_out` in the settings, and that the relay runs and can be reached from here."
+        if isinstance(error, smtplib.SMTPNotSupportedError):
+            do = 'It offers no TLS. Where it is trusted without, set `security = "none"` in [smtp_out].'
         says = f"{name} can not be used: {str(error) or type(error).__name__}"
         return Finding(check="relay", state="wrong", says=says, do=do)
     return Finding(check="relay", state="ok", says=f"{name} answers EHLO")

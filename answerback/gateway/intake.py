@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from answerback.channels.mail.reception import Delivery, Verdict
+from answerback.errors import Unable
 from answerback.gateway import advance, answers, arrival
 from answerback.model import Received, Scope
-from answerback.store import inbound, tenants
+from answerback.store import conversations, inbound, tenants
 
 if TYPE_CHECKING:
     from answerback.gateway.context import Context, Work
@@ -23,6 +24,8 @@ log = structlog.get_logger()
 
 #: starts a stored mail may kill before a person looks at it
 MAX_STARTS = 3
+#: mails processed before whoever asked for it looks around again
+BATCH = 100
 STORED = Verdict(code=250, text="2.0.0 stored")
 #: recipients remembered as ours; an inbox is never taken away while the server runs
 MOST_REMEMBERED = 10_000
@@ -138,11 +141,18 @@ def _received(context: Context, tx: Tx, delivery: Delivery, recipient: str) -> R
     )
 
 
-def process_all(context: Context) -> int:
-    """Process every stored mail, oldest first, and return how many there were."""
+def process_all(context: Context, *, at_most: int = BATCH) -> int:
+    """Process stored mails, oldest first, up to a limit, and return how many there were.
+
+    Whoever comes second waits: then the mail it came for is processed.
+
+    Raises:
+        Unable: the database can not be used just now; the mail stays stored.
+    """
     done = 0
-    while process_next(context):
-        done += 1
+    with context.processing:
+        while done < at_most and process_next(context):
+            done += 1
     if done:
         for part in ("mailbox", "timers", "outbox"):
             context.wake(part)
@@ -150,19 +160,47 @@ def process_all(context: Context) -> int:
 
 
 def process_next(context: Context) -> bool:
-    """Process the oldest stored mail; what can not be processed goes to review with its octets."""
-    with context.db.write() as tx:
+    """Process the oldest stored mail; what can not be processed goes to review with its octets.
+
+    Raises:
+        Unable: the database can not be used just now, which says nothing about the mail: it stays stored.
+    """
+    with context.db.read() as tx:
         waiting = inbound.next_received(tx, context.clock.now())
     if waiting is None:
         return False
     try:
         _process(context, waiting)
+    except Unable:
+        raise
     except Exception:
         # The top of a loop: the mail goes to a person, never away, and the next one is not delayed.
         log.exception("mail not processed", action="process", received_id=waiting.id)
-        with context.db.write() as tx:
-            _to_review(context.work(tx, waiting.scope), waiting, "unprocessable")
+        give_up(context, waiting)
     return True
+
+
+def unread(work: Work, conversation_id: str) -> bool:
+    """Tell whether mail to a conversation's inbox that came in before now is still to be processed.
+
+    Whoever has written is not nagged, so a nudge, an abandonment and an expiry wait for it.
+    """
+    conversation = conversations.conversation(work.tx, work.scope, conversation_id)
+    assert conversation is not None
+    return inbound.received_before(work.tx, work.scope, conversation.inbox_id, work.now) > 0
+
+
+def give_up(context: Context, waiting: Received) -> None:
+    """Put a stored mail before a person as `unprocessable`, unless somebody else was done with it first."""
+    with context.db.write() as tx:
+        if _is_next(context, tx, waiting):
+            _to_review(context.work(tx, waiting.scope), waiting, "unprocessable")
+
+
+def _is_next(context: Context, tx: Tx, waiting: Received) -> bool:
+    """Tell whether a mail is still the oldest stored one, and hold its row until commit."""
+    row = inbound.next_received(tx, context.clock.now())
+    return row is not None and row.id == waiting.id
 
 
 def _process(context: Context, waiting: Received) -> None:
@@ -170,8 +208,7 @@ def _process(context: Context, waiting: Received) -> None:
         raise RuntimeError("a mail that ended the process three times is not read again")
     mail = answers.read_received(waiting)
     with context.db.write() as tx:
-        row = inbound.next_received(tx, context.clock.now())
-        if row is None or row.id != waiting.id:
+        if not _is_next(context, tx, waiting):
             return  # another process was faster
         work = context.work(tx, waiting.scope)
         if waiting.inbox_id:
@@ -187,6 +224,9 @@ def _to_review(work: Work, waiting: Received, reason: str) -> None:
 
 
 def recover(context: Context) -> int:
-    """Count a start for every mail an ended process left unprocessed; return how many there are."""
+    """Count a start for the mail that is processed first; return how many that are: 1 or 0.
+
+    Only that one can have ended the process before.
+    """
     with context.db.write() as tx:
-        return inbound.count_starts(tx)
+        return inbound.count_start(tx, context.clock.now())

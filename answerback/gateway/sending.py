@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
-from answerback.errors import AnswerbackError
-from answerback.gateway import advance, composing, intake, outgoing, reports
+from answerback.errors import Refused
+from answerback.gateway import advance, composing, intake, reports, verdicts
 from answerback.model import (
     RUNNING,
     Envelope,
@@ -24,12 +23,10 @@ from answerback.model import (
     Receipt,
     RecipientResult,
     Scope,
-    Suppression,
     WaitRow,
 )
 from answerback.store import conversations, outbox, tenants
 from answerback.store import waits as waiting
-from answerback.threading import refs
 from answerback.waits import events
 
 if TYPE_CHECKING:
@@ -37,12 +34,10 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-#: copies without a wait are given up after this long (RFC 5321 4.5.4.1: at least 4-5 days)
-LIFE = timedelta(days=5)
-FIRST_RETRY, LONGEST_RETRY = timedelta(minutes=1), timedelta(hours=1)
-STATUS = re.compile(r"[245]\.\d{1,3}\.\d{1,3}")
+#: a nudge is looked at again this soon where mail to its inbox is not read yet
+UNREAD = timedelta(seconds=5)
 #: seconds between looks where nothing is known to come
-LONGEST_LOOK = 15.0
+SHORTEST_LOOK, LONGEST_LOOK = 1.0, 15.0
 UNSENT = (OutboxState.QUEUED, OutboxState.HANDING_OVER, OutboxState.DEFERRED)
 
 
@@ -57,14 +52,16 @@ class HandOver:
 
 
 async def drain(context: Context, *, at_once: int = 4) -> int:
-    """Hand over everything that is ready, up to `at_once` messages side by side; return how many."""
-    done = 0
-    while ready := await anyio.to_thread.run_sync(_ready, context, at_once):
-        async with anyio.create_task_group() as group:
-            for scope, message_id in ready:
-                group.start_soon(_hand_over_alone, context, scope, message_id)
-        done += len(ready)
-    return done
+    """Hand over up to `at_once` of the messages that are ready, side by side; return how many were looked at.
+
+    One batch at a time, so that a server may stop between two. What failed without a trace does not count:
+    0 says that looking again at once is of no use.
+    """
+    done: list[str] = []
+    async with anyio.create_task_group() as group:
+        for scope, message_id in await anyio.to_thread.run_sync(_ready, context, at_once):
+            group.start_soon(_hand_over_alone, context, scope, message_id, done)
+    return len(done)
 
 
 def _ready(context: Context, limit: int) -> tuple[tuple[Scope, str], ...]:
@@ -72,9 +69,10 @@ def _ready(context: Context, limit: int) -> tuple[tuple[Scope, str], ...]:
         return outbox.ready(tx, context.clock.now(), limit)
 
 
-async def _hand_over_alone(context: Context, scope: Scope, message_id: str) -> None:
+async def _hand_over_alone(context: Context, scope: Scope, message_id: str, done: list[str]) -> None:
     try:
         await hand_over(context, scope, message_id)
+        done.append(message_id)
     except Exception:
         # The top of a loop: the other hand-overs go on, and this one's lease ends as `submission_unknown`.
         log.exception("hand-over failed", action="hand_over", message_id=message_id)
@@ -82,27 +80,63 @@ async def _hand_over_alone(context: Context, scope: Scope, message_id: str) -> N
 
 async def hand_over(context: Context, scope: Scope, message_id: str) -> None:
     """Hand one message over to its channel and store what came of it."""
-    job = await anyio.to_thread.run_sync(claim, context, scope, message_id)
+    job = await anyio.to_thread.run_sync(_claim_or_defer, context, scope, message_id)
     if job is None:
         return
     async with anyio.create_task_group() as group:
-        group.start_soon(_keep_lease, context, message_id)
-        receipt = await context.senders["email"].hand_over(job.envelope, note=context.crash)
+        group.start_soon(_keep_lease, context, job)
+        receipt = await _hand_to_channel(context, job)
         group.cancel_scope.cancel()
     context.crash("after_send")
     await anyio.to_thread.run_sync(partial(record, context, job, receipt))
 
 
-async def _keep_lease(context: Context, message_id: str) -> None:
+def _claim_or_defer(context: Context, scope: Scope, message_id: str) -> HandOver | None:
+    try:
+        return claim(context, scope, message_id)
+    except Exception as error:
+        # The top of a loop: nothing has left and nothing is said of the recipients, so it is tried again.
+        log.exception("message waits", action="defer", message_id=message_id)
+        _defer(context, scope, message_id, type(error).__name__)
+    return None
+
+
+def _defer(context: Context, scope: Scope, message_id: str, why: str) -> None:
+    with context.db.write() as tx:
+        work = context.work(tx, scope)
+        message = conversations.message(tx, scope, message_id)
+        assert message is not None
+        result = RecipientResult(outcome=Outcome.DEFERRED, text=why)
+        for copy in outbox.copies(tx, scope, message_id, lock=True):
+            if _is_ready(copy, work.now):
+                verdicts.apply(work, message, copy.attempts, copy.recipient, result)
+
+
+async def _hand_to_channel(context: Context, job: HandOver) -> Receipt:
+    try:
+        return await context.senders["email"].hand_over(job.envelope, note=context.crash)
+    except Refused as error:
+        # Refused before a word of it was sent: surely not sent, and never to be.
+        log.warning("not put on the wire", action="hand_over", message_id=job.message.id, code=error.code)
+        failed = RecipientResult(outcome=Outcome.FAILED, text=error.code)
+        return Receipt(results=dict.fromkeys(job.envelope.recipients, failed))
+
+
+async def _keep_lease(context: Context, job: HandOver) -> None:
     while True:
         await anyio.sleep(context.settings.smtp_out.lease / 3)
-        await anyio.to_thread.run_sync(_renew, context, message_id)
+        try:
+            await anyio.to_thread.run_sync(_renew, context, job)
+        except Exception:
+            # The top of a loop: a renewal that fails must not break off the content that is being sent.
+            log.exception("lease not renewed", action="renew_lease", message_id=job.message.id)
 
 
-def _renew(context: Context, message_id: str) -> None:
+def _renew(context: Context, job: HandOver) -> None:
+    until = context.clock.now() + lease(context)
     with context.db.write() as tx:
-        outbox.renew(tx, context.owner, context.clock.now() + lease(context))
-    log.info("hand-over goes on", action="renew_lease", message_id=message_id)
+        outbox.renew(tx, job.scope, job.message.id, context.owner, until)
+    log.info("hand-over goes on", action="renew_lease", message_id=job.message.id)
 
 
 def lease(context: Context) -> timedelta:
@@ -119,13 +153,7 @@ def claim(context: Context, scope: Scope, message_id: str) -> HandOver | None:
     with context.db.read() as tx:
         message = conversations.message(tx, scope, message_id)
         assert message is not None
-        try:
-            octets, return_path = composing.compose(context.work(tx, scope), message)
-        except AnswerbackError as error:
-            log.warning(
-                "message can not be written", action="compose", message_id=message_id, code=error.code
-            )
-            octets, return_path = b"", ""
+        octets, return_path = _write(context.work(tx, scope), message)
     context.crash("before_send")
     if message.wait_id:
         # Whoever wrote before this instant is not nagged: what came in is read before the lock is taken.
@@ -138,6 +166,9 @@ def claim(context: Context, scope: Scope, message_id: str) -> HandOver | None:
         copies = _drop_suppressed(work, message, [copy for copy in locked if _is_ready(copy, work.now)])
         if not octets:
             _give_up(work, message, copies)
+        elif message.wait_id and intake.unread(work, message.conversation_id):
+            _wait_for_mail(work, message, copies)
+            return None
         if not copies or not octets:
             return None
         names = [copy.recipient for copy in copies]
@@ -146,14 +177,33 @@ def claim(context: Context, scope: Scope, message_id: str) -> HandOver | None:
     return HandOver(scope=scope, message=message, envelope=envelope, attempts=max(c.attempts for c in copies))
 
 
+def _write(work: Work, message: Message) -> tuple[bytes, str]:
+    """Return a message's octets and return path; no octets where it can never be written.
+
+    Whatever else goes wrong (a key, a file, the database) is no fault of the message and passed on.
+    """
+    try:
+        return composing.compose(work, message)
+    except Refused as error:
+        log.warning("message can not be written", action="compose", message_id=message.id, code=error.code)
+        return b"", ""
+
+
 def _give_up(work: Work, message: Message, copies: list[OutboxRow]) -> None:
     for copy in copies:
         state = OutboxState.FAILED
         outbox.record(
             work.tx, work.scope, message.id, copy.recipient, state, work.now, 0, "can not be written"
         )
-    if row := reports.wait_about(work, message):
-        advance.advance(work, row.id, events.Failed(), cause={"message_id": message.id})
+    verdicts.fail(work, message)
+
+
+def _wait_for_mail(work: Work, message: Message, copies: list[OutboxRow]) -> None:
+    for copy in copies:
+        state, again = OutboxState.DEFERRED, work.now + UNREAD
+        outbox.record(
+            work.tx, work.scope, message.id, copy.recipient, state, work.now, 0, "mail unread", again
+        )
 
 
 def _is_ready(copy: OutboxRow, now: datetime) -> bool:
@@ -169,7 +219,7 @@ def _drop_suppressed(
     reasons = tenants.suppressed(work.tx, work.scope, "email", [copy.recipient for copy in copies])
     for address in reasons:
         outbox.record(work.tx, work.scope, message.id, address, OutboxState.FAILED, work.now, 0, "suppressed")
-        undeliverable(work, message, address, "recipient_suppressed")
+        verdicts.undeliverable(work, message, address, "recipient_suppressed")
     return [copy for copy in copies if copy.recipient not in reasons]
 
 
@@ -178,84 +228,28 @@ def record(context: Context, job: HandOver, receipt: Receipt) -> None:
     with context.db.write() as tx:
         work = context.work(tx, job.scope)
         if receipt.provider_id:
-            given = [(one, "provider") for one in provider_ids(receipt.provider_id, job.message)]
+            given = [(one, "provider") for one in verdicts.provider_ids(receipt.provider_id, job.message)]
             conversations.remember_ids(tx, job.scope, job.message.id, given)
         for address, result in receipt.results.items():
-            _record_one(work, job, address, result)
-        settle(work, job.message)
+            verdicts.apply(work, job.message, job.attempts, address, result)
+        lost = any(result.outcome is Outcome.UNKNOWN for result in receipt.results.values())
+        settle(work, job.message, lost=lost)
     context.wake("timers")
     context.wake("mailbox")
 
 
-def provider_ids(given: str, message: Message) -> tuple[str, ...]:
-    """Return the forms a provider's own id may come back in: as given, and with a domain of ours.
+def settle(work: Work, message: Message, *, lost: bool = False) -> None:
+    """Once no copy is on its way any more count the wait from now; pause it where one has just been `lost`.
 
-    Some providers return only the left side in their 250 and put their own domain behind it; the
-    whole id is learned from the mail itself, so a bare id is kept in both forms.
+    A copy lost before is with a person already.
     """
-    ids = refs.extract(given if "@" in given else f"<{given}@{outgoing.domain(message.sender.email)}>")
-    return tuple(
-        dict.fromkeys([*(refs.normalise(one) for one in ids), refs.normalise(f"<{given.strip('<>')}>")])
-    )
-
-
-def _record_one(work: Work, job: HandOver, address: str, result: RecipientResult) -> None:
-    tx, scope, message, now = work.tx, work.scope, job.message, work.now
-    if result.outcome is Outcome.DEFERRED:
-        retry = now + min(FIRST_RETRY * 2 ** min(job.attempts, 10), LONGEST_RETRY)
-        if retry < end_of_life(work, message):
-            state = OutboxState.DEFERRED
-            outbox.record(tx, scope, message.id, address, state, now, result.code, result.text, retry)
-            return
-        result = replace(result, outcome=Outcome.FAILED)
-    state = OutboxState(result.outcome)
-    outbox.record(tx, scope, message.id, address, state, now, result.code, result.text)
-    if state is OutboxState.FAILED:
-        if reports.is_address_gone(enhanced(result.text)):
-            suppression = Suppression(address=address.lower(), reason="bounce", created_at=now)
-            tenants.suppress(tx, scope, suppression)
-        _refused(work, message, address, enhanced(result.text))
-
-
-def _refused(work: Work, message: Message, address: str, status: str) -> None:
-    """A refusal of content or by policy is none of the address (RFC 3463 X.6, X.7): a person looks."""
-    if not status.startswith(("5.6.", "5.7.")):
-        undeliverable(work, message, address, "bounced")
-    elif row := reports.wait_about(work, message):
-        advance.advance(work, row.id, events.Failed(), cause={"message_id": message.id})
-
-
-def enhanced(reply: str) -> str:
-    """Return the enhanced status code a reply's text begins with (RFC 2034), "-" where it has none."""
-    first = reply.split(maxsplit=1)[0] if reply.strip() else ""
-    return first if STATUS.fullmatch(first) else "-"
-
-
-def end_of_life(work: Work, message: Message) -> datetime:
-    """Return the instant a deferred copy is given up: the end of its wait, else five days on."""
-    row = reports.wait_about(work, message)
-    return row.wait.plan[-1] if row and row.wait.plan else message.at + LIFE
-
-
-def undeliverable(
-    work: Work,
-    message: Message,
-    address: str,
-    reason: str,
-) -> None:
-    """Let a message's wait know that a recipient can not be reached."""
-    if row := reports.wait_about(work, message):
-        event = events.Undeliverable(recipient=address, reason=reason)
-        advance.advance(work, row.id, event, cause={"message_id": message.id})
-
-
-def settle(work: Work, message: Message) -> None:
-    """Once no copy is on its way any more: count the wait from now, or pause it where one is unknown."""
     states = {copy.state for copy in outbox.copies(work.tx, work.scope, message.id)}
     row = reports.wait_about(work, message)
-    if OutboxState.UNKNOWN in states:
+    if lost:
         _unknown(work, message, row)
-    elif row and OutboxState.SENT in states and not states & set(UNSENT):
+    elif (
+        row and OutboxState.UNKNOWN not in states and OutboxState.SENT in states and not states & set(UNSENT)
+    ):
         advance.advance(work, row.id, events.Sent(at=work.now), cause={"message_id": message.id})
 
 
@@ -278,11 +272,23 @@ def recover(context: Context) -> int:
 
     Only a lapsed lease says so, never the mere start of a process. Returns how many messages there were.
     """
-    with context.db.write() as tx:
+    with context.db.read() as tx:
         lost = outbox.lapsed(tx, context.clock.now())
-        for scope, message_id in lost:
+    return sum(_lose_alone(context, scope, message_id) for scope, message_id in lost)
+
+
+def _lose_alone(context: Context, scope: Scope, message_id: str) -> int:
+    try:
+        with context.db.write() as tx:
+            # Asked again: it may have been renewed or recorded meanwhile.
+            if (scope, message_id) not in outbox.lapsed(tx, context.clock.now()):
+                return 0
             _lose(context.work(tx, scope), message_id)
-    return len(lost)
+    except Exception:
+        # The top of a loop: the lease stays over and comes up again; the others are not held up.
+        log.exception("lost hand-over not settled", action="recover", message_id=message_id)
+        return 0
+    return 1
 
 
 def _lose(work: Work, message_id: str) -> None:
@@ -292,14 +298,14 @@ def _lose(work: Work, message_id: str) -> None:
         if copy.state is OutboxState.HANDING_OVER:
             state = OutboxState.UNKNOWN
             outbox.record(work.tx, work.scope, message_id, copy.recipient, state, work.now, 0, "lease over")
-    settle(work, message)
+    settle(work, message, lost=True)
     log.warning("hand-over lost", action="submission_unknown", message_id=message_id)
 
 
 def seconds_to_next(context: Context) -> float:
-    """Return how long until a deferred copy is tried again, at most 15 seconds."""
+    """Return how long until a deferred copy is tried again, at least 1 second and at most 15."""
     with context.db.read() as tx:
         instant = outbox.next_attempt(tx)
     if instant is None:
         return LONGEST_LOOK
-    return min(max((instant - context.clock.now()).total_seconds(), 0.05), LONGEST_LOOK)
+    return min(max((instant - context.clock.now()).total_seconds(), SHORTEST_LOOK), LONGEST_LOOK)

@@ -15,7 +15,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from answerback.errors import BadSettings
+from answerback.errors import BadSettings, UnknownSetting
+from answerback.gateway import plain
 
 FILE_NAME = "answerback.toml"
 
@@ -50,6 +51,7 @@ class SmtpOut(_Section):
     port: int = Field(587, ge=1, le=65535)
     username: str = ""
     password: str = Field("", repr=False)
+    #: starttls, tls from the first octet, or none for a relay without TLS
     security: Literal["none", "starttls", "tls"] = "starttls"
     #: PEM file of the authorities to trust instead of the system's
     authorities: Path | None = None
@@ -129,16 +131,31 @@ def settings_file() -> Path:
     return Path(os.environ.get("ANSWERBACK_HOME", "answerback-data")) / FILE_NAME
 
 
+def names() -> list[str]:
+    """Return the name of every setting, as `smtp_out.host`."""
+    found: list[str] = []
+    for name, field in Settings.model_fields.items():
+        kind = field.annotation
+        section = kind.model_fields if isinstance(kind, type) and issubclass(kind, _Section) else {}
+        found += [f"{name}.{inner}" for inner in section] or [name]
+    return found
+
+
 def load() -> Settings:
     """Return the settings in force.
 
     Raises:
-        BadSettings: a value is unknown, missing or out of range, or the file is no TOML.
+        UnknownSetting: there is none of a given name.
+        BadSettings: a value is missing or out of range, or the file is no TOML.
     """
     try:
         return Settings()
     except ValidationError as error:
         first = error.errors()[0]
-        raise BadSettings(setting=".".join(map(str, first["loc"])), problem=first["msg"]) from None
+        name = ".".join(map(str, first["loc"]))
+        if first["type"] == "extra_forbidden":
+            beside = [one for one in names() if one.rpartition(".")[0] == name.rpartition(".")[0]]
+            raise UnknownSetting(setting=name, known=", ".join(beside or names())) from None
+        raise BadSettings(setting=name, problem=plain.sentence(first)) from None
     except tomllib.TOMLDecodeError as error:
         raise BadSettings(setting=str(settings_file()), problem=str(error)) from None

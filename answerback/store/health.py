@@ -51,6 +51,19 @@ def damage(error: DBAPIError) -> str:
     return str(error.orig) if code in damaged else ""
 
 
+def passing(error: DBAPIError) -> bool:
+    """Tell whether an error is of the moment (locked, full, connection lost), not of what was asked."""
+    if error.connection_invalidated:
+        return True
+    if not isinstance(error, OperationalError):
+        return False
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is not None:
+        return code & 0xFF not in {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_READONLY}
+    # class 54: what was asked exceeds a limit (https://www.postgresql.org/docs/current/errcodes-appendix.html)
+    return not str(getattr(error.orig, "sqlstate", None) or "").startswith("54")
+
+
 def unreachable(error: DBAPIError) -> bool:
     """Tell whether the database could not even be connected to."""
     return isinstance(error, OperationalError) and error.statement is None

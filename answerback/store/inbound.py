@@ -34,7 +34,13 @@ _BEFORE = _OWN.c.at < bindparam("before")
 _COUNT_BEFORE = select(func.count()).select_from(_OWN).where(here(_OWN, "inbox_id"), _STORED, _BEFORE)
 _STATE = select(_OWN.c.state).where(here(_OWN, "id"))
 _CHANGE = update(_OWN).where(here(_OWN, "id"))
-_COUNT_STARTS = update(_OWN).where(_STORED).values(attempts=_OWN.c.attempts + 1)
+_OLDEST = (
+    select(_OWN.c.tenant, _OWN.c.environment, _OWN.c.id)
+    .where(_STORED, _DUE)
+    .order_by(_OWN.c.at, _OWN.c.id)
+    .limit(1)
+)
+_COUNT_START = _CHANGE.values(attempts=_OWN.c.attempts + 1)
 _TWIN = (
     select(_MESSAGES.c.id)
     .join(
@@ -128,9 +134,16 @@ def defer(tx: Tx, scope: Scope, received_id: str, until: datetime) -> None:
     tx.run(_CHANGE, of(scope, id=received_id) | {"deferred_until": until})
 
 
-def count_starts(tx: Tx) -> int:
-    """Count a start of the server for every mail it found unprocessed; return how many there are."""
-    return tx.run(_COUNT_STARTS)
+def count_start(tx: Tx, now: datetime) -> int:
+    """Count a start of the server for the mail it processes first; return how many that are: 1 or 0.
+
+    Mail is read oldest first, so no other can have ended the process before.
+    """
+    row = tx.one(tx.locked(_OLDEST), {"now": now})
+    if row is None:
+        return 0
+    scope = Scope(tenant=row.tenant, environment=row.environment)
+    return tx.run(_COUNT_START, of(scope, id=row.id))
 
 
 def twin(tx: Tx, scope: Scope, inbox_id: str, rfc_id: str, author: str, body_hash: str) -> str | None:

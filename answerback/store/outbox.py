@@ -41,7 +41,8 @@ _HAND_OVER = (
     .where(here(_OWN, "message_id"), among(_OWN.c.recipient, "recipients"), _OWN.c.state.in_(_TO_SEND))
     .values(state=OutboxState.HANDING_OVER, next_attempt_at=None)
 )
-_RENEW = update(_OWN).where(_LEASED, _OWN.c.owner == bindparam("of_owner"))
+_RENEW = update(_OWN).where(here(_OWN, "message_id"), _LEASED, _OWN.c.owner == bindparam("of_owner"))
+_NEXT_LAPSE = select(func.min(_OWN.c.lease_until)).where(_LEASED)
 _RECORD = (
     update(_OWN)
     .where(here(_OWN, "message_id", "recipient"))
@@ -128,9 +129,16 @@ def hand_over(
     return tx.run(_HAND_OVER, of(scope, message_id=message_id) | held)
 
 
-def renew(tx: Tx, owner: str, lease_until: datetime) -> int:
-    """Return how many copies this process is handing over; each is leased until `lease_until`."""
-    return tx.run(_RENEW, {"of_owner": owner, "lease_until": lease_until})
+def renew(tx: Tx, scope: Scope, message_id: str, owner: str, lease_until: datetime) -> int:
+    """Return how many copies of a message this process is handing over; they are leased until then."""
+    held = {"of_owner": owner, "lease_until": lease_until}
+    return tx.run(_RENEW, of(scope, message_id=message_id) | held)
+
+
+def next_lapse(tx: Tx) -> datetime | None:
+    """Return the earliest instant the lease of a copy of any tenant runs out."""
+    found: datetime | None = tx.scalar(_NEXT_LAPSE)
+    return found
 
 
 def record(  # noqa: PLR0913, PLR0917 - the server's whole answer

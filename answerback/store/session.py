@@ -15,7 +15,7 @@ from sqlalchemy import URL, Connection, Engine, Executable, Row, Select, create_
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.pool import PoolProxiedConnection, StaticPool
 
-from answerback.errors import BadSettings, CorruptDatabase, NoDatabase
+from answerback.errors import BadSettings, CorruptDatabase, DatabaseBusy, NoDatabase
 from answerback.store import constraints, health, migrate
 from answerback.store.turns import Turns
 
@@ -90,6 +90,7 @@ class Database:
         # the same connections, begun otherwise
         self._reader = engine.execution_options(**_READING[self.dialect])
         self._in_memory = self.dialect == "sqlite" and path is None
+        self._file = _identity(path) if path else None
         self._turns = Turns()
         self._inside = threading.local()
         self._commits = 0
@@ -128,6 +129,7 @@ class Database:
             ValueError: a naive time was to be stored.
             TypeError: something was to be stored that is no JSON.
             CorruptDatabase: the file is damaged.
+            DatabaseBusy: it is locked, full or gone just now; the same may succeed later.
         """
         with self._once(), self._turn(), self._translated():
             with self._engine.begin() as connection:
@@ -157,6 +159,8 @@ class Database:
 
     def _data_version(self) -> int:
         """The pragma tells of others' commits, so its connection must never write."""
+        if self.path is not None and self._file != _identity(self.path):
+            raise CorruptDatabase(path=self.name, problem="its file was removed or replaced while in use")
         if self._watch is None:
             self._watch = self._engine.raw_connection()
         with closing(self._watch.cursor()) as cursor:
@@ -221,6 +225,8 @@ class Database:
                 raise CorruptDatabase(path=name or self.name, problem=problem) from error
             if health.unreachable(error):
                 raise BadSettings(setting="database", problem=str(error.orig).strip()) from error
+            if health.passing(error):
+                raise DatabaseBusy(name=name or self.name, problem=str(error.orig).strip()) from error
             raise
         except StatementError as error:  # a value no column takes: SQLAlchemy wraps what our types raise
             raise error.orig or error from None
@@ -262,6 +268,15 @@ def _postgresql(url: URL) -> Engine:
     except ModuleNotFoundError as error:
         problem = f"{error.name} is missing; install answerback[postgres]"
         raise BadSettings(setting="database", problem=problem) from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what makes a file that file and no other, None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _ensure_file(path: Path, *, create: bool) -> None:

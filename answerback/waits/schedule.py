@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeGuard, get_args
 
-from answerback.errors import BadRequest, BadSchedule
+from answerback.errors import BadRequest, BadSchedule, DeadlineTooFar
 from answerback.model import Gap, Json, Schedule
 from answerback.waits.business_days import Calendar, add_business_days
 from answerback.waits.templates import check_template
@@ -60,10 +60,17 @@ def deadline(text: str, now: datetime, calendar: Calendar) -> datetime:
     """Return the instant that `10bd`, `36h` or an ISO time with zone means, in UTC.
 
     Raises:
-        BadRequest: it means none, or is a local time of no zone.
+        BadRequest: it means none, or is a local time of no zone. DeadlineTooFar: no calendar reaches there.
     """
-    if _GAP.fullmatch(text.strip()):
-        return after(parse_gap(text), now, calendar)
+    if found := _GAP.fullmatch(text.strip()):
+        gap = _gap(int(found[1]), found[2])
+        if gap.amount > LONGEST[gap.unit]:
+            raise DeadlineTooFar(deadline=text.strip())
+        if not gap.amount:
+            raise BadRequest(
+                field="deadline", problem=f"{text!r} is not ahead; write up to 30 days as 10bd or 36h"
+            )
+        return after(gap, now, calendar)
     try:
         instant = datetime.fromisoformat(text.strip())
         if instant.tzinfo is not None:
@@ -71,7 +78,9 @@ def deadline(text: str, now: datetime, calendar: Calendar) -> datetime:
     except (ValueError, OverflowError):
         problem = f"{text!r} is none; write 10bd, 36h or an ISO time with zone, as 2030-12-24T12:00:00+01:00"
     else:
-        problem = f"{text!r} names no zone; write it as {text.strip()}Z or with +01:00"
+        given = text.strip()
+        noon = f"{given}T12:00:00" if re.fullmatch(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}", given) else given
+        problem = f"{text!r} names no zone; write it as {noon}Z or with +01:00"
     raise BadRequest(field="deadline", problem=problem)
 
 

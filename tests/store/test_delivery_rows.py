@@ -64,8 +64,10 @@ def test_only_a_lease_that_ran_out_has_lapsed(db: Database) -> None:
         asked(tx)
         outbox.hand_over(tx, LIVE, "msg_1", RECIPIENTS, "p1", NOW + HOUR)
         assert outbox.lapsed(tx, NOW) == ()
-        assert outbox.renew(tx, "p1", NOW + 3 * HOUR) == 2
-        assert outbox.renew(tx, "p2", NOW + 9 * HOUR) == 0
+        assert outbox.renew(tx, LIVE, "msg_1", "p1", NOW + 3 * HOUR) == 2
+        assert outbox.renew(tx, LIVE, "msg_1", "p2", NOW + 9 * HOUR) == 0
+        assert outbox.renew(tx, LIVE, "msg_2", "p1", NOW + 9 * HOUR) == 0
+        assert outbox.next_lapse(tx) == NOW + 3 * HOUR
         assert outbox.lapsed(tx, NOW + 2 * HOUR) == ()
         assert outbox.lapsed(tx, NOW + 3 * HOUR) == ((LIVE, "msg_1"),)
 

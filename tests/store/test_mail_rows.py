@@ -82,14 +82,17 @@ def test_a_deferred_mail_waits_for_its_time(db: Database) -> None:
         assert inbound.next_received(tx, NOW + DAY) == MAIL
 
 
-def test_a_start_is_counted_for_what_it_found_unprocessed(db: Database) -> None:
+def test_a_start_is_counted_for_the_oldest_unprocessed_mail_alone(db: Database) -> None:
+    younger = replace(MAIL, id="rcv_2", identity="sha-2", at=MAIL.at + HOUR)
     with db.write() as tx:
         people(tx)
+        assert inbound.count_start(tx, NOW + DAY) == 0
         inbound.keep(tx, MAIL)
-        inbound.keep(tx, replace(MAIL, id="rcv_2", identity="sha-2"))
-        inbound.settle(tx, LIVE, "rcv_2", "dropped", "loop", None)
-        assert inbound.count_starts(tx) == 1
+        inbound.keep(tx, younger)
+        assert inbound.count_start(tx, NOW + DAY) == 1
         assert inbound.next_received(tx, NOW + DAY) == replace(MAIL, attempts=1)
+        inbound.settle(tx, LIVE, MAIL.id, "dropped", "loop", None)
+        assert inbound.next_received(tx, NOW + DAY) == younger
 
 
 def test_a_message_and_the_mail_it_was_read_from_point_at_each_other(db: Database) -> None:

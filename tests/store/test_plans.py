@@ -14,7 +14,7 @@ from tests.store.samples import BUYER, DAY, LIVE, NOW, answered
 
 QUESTIONS: tuple[tuple[str, Callable[[Tx], object]], ...] = (
     ("ix_received_stored", lambda tx: inbound.next_received(tx, NOW + DAY)),
-    ("ix_received_stored", inbound.count_starts),
+    ("ix_received_stored", lambda tx: inbound.count_start(tx, NOW + DAY)),
     ("ix_waits_due", lambda tx: waits.due_waits(tx, NOW + DAY, 10)),
     ("ix_waits_due", waits.next_due),
     ("ix_waitpoints_expiry", lambda tx: waitpoints.due_waitpoints(tx, NOW + DAY, 10)),
@@ -22,6 +22,7 @@ QUESTIONS: tuple[tuple[str, Callable[[Tx], object]], ...] = (
     ("ix_outbox_next_attempt", lambda tx: outbox.ready(tx, NOW + DAY, 10)),
     ("ix_outbox_next_attempt", outbox.next_attempt),
     ("ix_outbox_lease", lambda tx: outbox.lapsed(tx, NOW + DAY)),
+    ("ix_outbox_lease", outbox.next_lapse),
     ("ix_mailbox_items_pending", lambda tx: mailboxes.pending(tx, LIVE, BUYER)),
     ("ix_mailbox_items_pending", lambda tx: mailboxes.contiguous_ack(tx, LIVE, BUYER)),
 )

@@ -105,7 +105,7 @@ def test_threading_is_the_standard_one_under_pytest() -> None:
 
 @pytest.mark.parametrize("safe", ["", "1"])
 def test_threading_is_the_standard_one_at_the_root(safe: str) -> None:
-    found, package = _run(sys.executable, "-c", WHICH_THREADING, cwd=ROOT, PYTHONSAFEPATH=safe).split()
+    found, package = _run(sys.executable, "-c", WHICH_THREADING, cwd=ROOT, PYTHONSAFEPATH=safe).splitlines()
     assert _standard(found)
     assert Path(package).parent == PACKAGE
 
@@ -139,7 +139,7 @@ def test_the_wheel_carries_every_file_of_the_package_and_no_other(wheel: Path) -
 def test_threading_is_the_standard_one_from_the_wheel(installed: Path) -> None:
     found, package = _run(
         sys.executable, "-P", "-c", WHICH_THREADING, cwd=installed, PYTHONPATH=str(installed)
-    ).split()
+    ).splitlines()
     assert _standard(found)
     assert Path(package).parent == installed / "answerback"
 

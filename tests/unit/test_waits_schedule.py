@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerback.errors import BadRequest, BadSchedule
+from answerback.errors import BadRequest, BadSchedule, DeadlineTooFar
 from answerback.model import Gap, Json, Schedule
 from answerback.waits.business_days import Calendar
 from answerback.waits.schedule import BUILT_IN, deadline, from_policy, parse_gap, spell_gap, to_policy
@@ -39,6 +39,27 @@ def test_what_is_no_gap_is_refused(text: str) -> None:
     with pytest.raises(BadRequest, match="write it as 2bd") as refused:
         parse_gap(text)
     assert refused.value.code == "bad_request"
+
+
+@pytest.mark.parametrize(
+    ("text", "suggestion"),
+    [
+        ("2026-12-05", "'2026-12-05' names no zone; write it as 2026-12-05T12:00:00Z or with +01:00"),
+        ("2026-12-05T09:00", "'2026-12-05T09:00' names no zone; write it as 2026-12-05T09:00Z or with +01:00"),
+        ("0bd", "'0bd' is not ahead; write up to 30 days as 10bd or 36h"),
+    ],
+)
+def test_a_deadline_that_is_none_says_how_to_write_it(text: str, suggestion: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        deadline(text, NOW, OFFICE)
+    assert refused.value.details == {"field": "deadline", "problem": suggestion}
+
+
+@pytest.mark.parametrize("text", ["61bd", "90bd", "1441h", "999999999h"])
+def test_a_deadline_no_gap_reaches_is_too_far(text: str) -> None:
+    with pytest.raises(DeadlineTooFar) as refused:
+        deadline(text, NOW, OFFICE)
+    assert refused.value.details == {"deadline": text}
 
 
 @given(

@@ -12,11 +12,13 @@ import typer
 from answerback import __version__
 from answerback.errors import AnswerbackError, BadUsage
 from answerback.gateway.doors import cli_agent, cli_ask, cli_operator, output
-from answerback.gateway.doors.line import Agent, AsJson, Environment, Home, Options
+from answerback.gateway.doors.line import Agent, AsJson, Environment, Home, Options, OutputClosedError
 
 #: a fault of ours: no refusal has this code
 FAULT = 70
 INTERRUPTED = 130
+#: what a shell shows for a program that SIGPIPE ended
+OUTPUT_CLOSED = 141
 DEBUG = "ANSWERBACK_DEBUG"
 
 app = typer.Typer(
@@ -67,10 +69,10 @@ def run(words: Sequence[str]) -> int:
         return _misused(error, as_json=as_json)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
+    except OutputClosedError:
         # Whoever read our output has enough (`… | head`); Python's own flush at exit must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return OUTPUT_CLOSED
     except Exception as error:
         if os.environ.get(DEBUG):
             raise

@@ -116,7 +116,7 @@ def list_waits(
     ] = None,
     limit: Limit = None,
 ) -> int:
-    """List waits, newest first."""
+    """List waits, the last changed first."""
     return line.call("waits.list", state=state, limit=limit)
 
 
@@ -136,7 +136,9 @@ def pause_wait(line: Line, wait_id: Id) -> int:
 
 
 def resume_wait(
-    line: Line, wait_id: Id, not_before: Annotated[str | None, typer.Option(help="ISO time with zone")] = None
+    line: Line,
+    wait_id: Id,
+    not_before: Annotated[str | None, typer.Option(help="date, or ISO time with zone")] = None,
 ) -> int:
     """Let a paused wait go on."""
     return line.call("waits.resume", id=wait_id, not_before=not_before)
@@ -148,7 +150,7 @@ def wait_again(
     not_before: Annotated[str, typer.Option(help="date, or ISO time with zone")],
     deadline: Deadline = None,
 ) -> int:
-    """Wait again for what a closed wait waited for, from a date on."""
+    """Wait again, from a date on, for what a closed wait waited for; cancel one that is open first."""
     return line.call("waits.again", id=wait_id, not_before=not_before, deadline=deadline)
 
 

@@ -117,7 +117,9 @@ def add_inbox(  # noqa: PLR0913 - one parameter per option
     sub_addresses: Annotated[bool, typer.Option(help="the host delivers name+anything to it too")] = True,
     external: Annotated[
         Literal["refuse", "verified", "all"] | None,
-        typer.Option(help="mail nobody asked for [default: refuse]"),
+        typer.Option(
+            help="mail nobody asked for; for now refuse and verified put it before a person [default: refuse]"
+        ),
     ] = None,
     zone: Zone = None,
     country: Country = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -52,6 +53,10 @@ class Options:
     def with_later(self, given: dict[str, Any]) -> Options:
         """Return the options where those after the command's name win over those before it."""
         return replace(self, **{name: value for name, value in given.items() if value})
+
+
+class OutputClosedError(Exception):
+    """Whoever read our output went away. The library below would make a failure of a broken pipe."""
 
 
 class Door(Protocol):
@@ -122,7 +127,12 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[..., int]], Calla
 
         def run(context: typer.Context, **given: Any) -> int:
             later = {shared: given.pop(PREFIX + shared) for shared in SHARED}
-            return function(Line(context.obj.with_later(later)), **given)
+            try:
+                code = function(Line(context.obj.with_later(later)), **given)
+                sys.stdout.flush()
+            except BrokenPipeError:
+                raise OutputClosedError from None
+            return code
 
         kind = inspect.Parameter.KEYWORD_ONLY
         parameters = [

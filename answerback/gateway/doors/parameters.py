@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import ValidationError
 
 from answerback.errors import BadRequest
+from answerback.gateway import plain
 
 if TYPE_CHECKING:
     from answerback.gateway.verbs.requests import Request
@@ -29,8 +30,8 @@ def read(model: type[R], given: Mapping[str, object]) -> R:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)
-    problems = [{"field": _path(one["loc"]), "problem": one["msg"]} for one in found[:MOST_PROBLEMS]]
+        found = error.errors(include_url=False, include_input=False)
+    problems = [{"field": _path(one["loc"]), "problem": plain.sentence(one)} for one in found[:MOST_PROBLEMS]]
     raise BadRequest(**problems[0], **({"problems": problems} if len(problems) > 1 else {}))
 
 

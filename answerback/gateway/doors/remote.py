@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from answerback.client import Client
-from answerback.errors import BadRequest
+from answerback.errors import BadRequest, KeyMissing
 from answerback.model import Json
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def door(settings: ClientSettings, options: Options) -> Iterator[Remote]:
     """Give the door to the gateway the settings name.
 
     Raises:
-        BadRequest: an option was given that the key decides.
+        BadRequest: an option was given that the key decides. KeyMissing: none is set.
     """
     for name, given in (("--env", options.environment), ("--as", options.agent)):
         if given:
@@ -46,5 +46,7 @@ def door(settings: ClientSettings, options: Options) -> Iterator[Remote]:
                 "over HTTP the key decides that; leave it out, or unset `client.url` to open the database"
             )
             raise BadRequest(field=name, problem=problem)
+    if not settings.key:
+        raise KeyMissing
     with Client(settings.url, settings.key) as client:
         yield Remote(client)

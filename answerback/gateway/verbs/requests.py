@@ -111,7 +111,7 @@ class Page(Request):
 
 
 class ListWaits(Page):
-    """Waits, newest first."""
+    """Waits, the last changed first."""
 
     state: Literal["waiting", "nudged", "paused", "replied", "abandoned", "cancelled"] | None = None
 

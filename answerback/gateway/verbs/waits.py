@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from answerback.errors import BadRequest, NotFound, NotNow, WaitpointOpen
-from answerback.gateway import advance, checks, outgoing, submit
+from answerback.gateway import advance, checks, facts, outgoing, submit
 from answerback.model import OPEN_STATES, Json, Waitpoint, WaitpointState, WaitRow, WaitState
 from answerback.store import conversations, reviews, tenants, waitpoints
 from answerback.store import waits as waiting
@@ -22,7 +22,7 @@ def listing(work: Work, caller: Caller, request: requests.ListWaits) -> Json:
     """Return the caller's waits, the last changed first."""
     states = (WaitState(request.state),) if request.state else None
     rows = waiting.waits(work.tx, work.scope, states, request.limit, agent_id=caller.agent_id)
-    return {"waits": [shown(row) for row in rows]}
+    return {"waits": [shown(work, row) for row in rows]}
 
 
 def show(work: Work, caller: Caller, request: requests.One) -> Json:
@@ -115,7 +115,7 @@ def _follow(work: Work, row: WaitRow, old: Waitpoint, request: requests.WaitAgai
 
 
 def _view(work: Work, caller: Caller, before: WaitRow) -> Json:
-    return shown(_row(work, caller, before.id)) | {
+    return shown(work, _row(work, caller, before.id)) | {
         "log": list(waiting.wait_log(work.tx, work.scope, before.id))
     }
 
@@ -136,11 +136,15 @@ def _owned(work: Work, caller: Caller, row: WaitRow) -> bool:
     return conversation is not None and caller.agent_id in ("", conversation.agent_id)
 
 
-def shown(row: WaitRow) -> Json:
-    """Return a wait as a caller sees it."""
+def shown(work: Work, row: WaitRow) -> Json:
+    """Return a wait as a caller sees it: what it waits for, whom it was asked, and its clock."""
     due = row.wait.due_at
+    waitpoint = waitpoints.waitpoint(work.tx, work.scope, row.waitpoint_id) if row.waitpoint_id else None
+    first = facts.first_message(work.tx, work.scope, row, waitpoint)
     return {
         "wait_id": row.id,
+        "correlation_key": waitpoint.correlation_key if waitpoint else None,
+        "recipients": outgoing.recipients(first.content) if first else [],
         "conversation_id": row.conversation_id,
         "waitpoint_id": row.waitpoint_id or None,
         "schedule": {"name": row.schedule_name, "version": row.schedule_version},

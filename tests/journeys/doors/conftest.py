@@ -249,8 +249,6 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Carry a command out in this process, on a place's home, and return its code and what it printed."""
-    for name in [name for name in os.environ if name.startswith("ANSWERBACK_")]:
-        monkeypatch.delenv(name)
 
     def carry_out(place: Place, *words: str, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:
         with monkeypatch.context() as scope:

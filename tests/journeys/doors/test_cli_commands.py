@@ -17,9 +17,11 @@ import typer.main
 from answerback.errors import BadRequest
 from answerback.gateway.doors import cli, output
 from answerback.gateway.doors.line import seconds
+from answerback.gateway.settings import Settings, names
 from answerback.gateway.verbs.table import VERBS
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "reference"
+SETTINGS_PAGE = DOCS / "settings.md"
 HEAVY = {
     "aiosmtpd",
     "aiosmtplib",
@@ -84,7 +86,7 @@ def test_every_exit_code_is_documented() -> None:
 
     page = (DOCS / "cli.md").read_text()
     codes = {kind.exit_code for kind in vars(errors).values() if hasattr(kind, "exit_code")}
-    assert {code for code in codes | {8, 9, 70} if f"| {code} |" not in page} == set()
+    assert {code for code in codes | {8, 9, 70, 141} if f"| {code} |" not in page} == set()
 
 
 def test_json_may_stand_before_or_after_the_command(quiet: Any, run: Any) -> None:
@@ -159,10 +161,19 @@ REFUSED = [
     (
         "nobody at the other end",
         ("waits", "list"),
-        {"ANSWERBACK_CLIENT__URL": "http://127.0.0.1:9"},
+        {"ANSWERBACK_CLIENT__URL": "http://127.0.0.1:9", "ANSWERBACK_CLIENT__KEY": "ab_live_x"},
         7,
         "unreachable",
     ),
+    (
+        "a door without a key",
+        ("waits", "list"),
+        {"ANSWERBACK_CLIENT__URL": "http://127.0.0.1:9"},
+        4,
+        "key_missing",
+    ),
+    ("an unknown setting", ("waits", "list"), {"ANSWERBACK_HTTP__PROT": "1"}, 7, "unknown_setting"),
+    ("a date no clock reads", ("waits", "again", "wt_1", "--not-before", "10bd"), {}, 2, "bad_request"),
     (
         "what the key decides",
         ("waits", "list", "--as", "buyer"),
@@ -189,6 +200,87 @@ def test_bad_input_is_one_sentence_a_stable_code_and_stores_nothing(
     assert err.startswith("answerback: ")
     assert "Traceback" not in err
     assert quiet.counts() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ("waits", "again", "wt_1", "--not-before", "10bd"),
+            "not_before: write a date as 2030-12-24, or an ISO time with zone as 2030-12-24T12:00:00Z",
+        ),
+        (
+            ("waits", "show", "wt_none"),
+            "There is no wait wt_none here. `answerback waits list` shows what there is.",
+        ),
+        (
+            (*ASK, "--deadline", "90bd"),
+            "The deadline 90bd is more than 30 days ahead. "
+            "Give an earlier one and ask again when it has passed.",
+        ),
+        (("waits", "list", "--limit", "0"), "limit: give a number of at least 1"),
+        (
+            ("agents", "add", "a b"),
+            "name: use letters, digits, dot, _ and - only, the first a letter or digit",
+        ),
+    ],
+)
+def test_a_refusal_says_in_plain_words_what_to_write(
+    quiet: Any, run: Any, words: tuple[str, ...], sentence: str
+) -> None:
+    assert run(quiet, *words)[2] == f"answerback: {sentence}\n"
+
+
+def test_an_agent_without_an_inbox_is_told_how_to_get_one(quiet: Any, run: Any) -> None:
+    quiet.do("agents.add", name="seller")
+    code, out, err = run(quiet, *ASK, "--as", "seller")
+    assert (code, out) == (3, "")
+    assert (
+        err == "answerback: Agent seller has no inbox. "
+        "`answerback inboxes add ADDRESS --agent seller` adds one.\n"
+    )
+
+
+def test_a_wait_and_its_review_show_the_key_and_whom_was_asked(quiet: Any, run: Any) -> None:
+    wait_id = json.loads(run(quiet, *ASK, "--cc", "kim@supplier.example", "--json")[1])["wait_id"]
+    shown = json.loads(run(quiet, "waits", "show", wait_id, "--json")[1])
+    (listed,) = json.loads(run(quiet, "waits", "list", "--json")[1])["waits"]
+    for view in (shown, listed):
+        assert view["correlation_key"] == "po-1"
+        assert view["recipients"] == ["pat@supplier.example", "kim@supplier.example"]
+
+
+def test_a_mistyped_setting_is_told_with_those_there_are(quiet: Any, run: Any) -> None:
+    _, _, err = run(quiet, "waits", "list", env={"ANSWERBACK_HTTP__PROT": "1"})
+    assert err == "answerback: There is no setting http.prot. Known: http.host, http.port.\n"
+
+
+@pytest.mark.parametrize("words", [("agents", "list"), ("simulate", "nowhere", "--json")])
+def test_output_nobody_reads_is_no_failure_of_the_gateway(quiet: Any, words: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "answerback", *words]
+    with subprocess.Popen(
+        command, env=quiet.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+        assert (process.wait(30), said) == (cli.OUTPUT_CLOSED, b"")
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    rows = {
+        name: default
+        for name, default in re.findall(r"^\| `([a-z_.]+)` \| `([^`]*)` \| .", SETTINGS_PAGE.read_text(), re.M)
+    }
+    assert rows == {name: _written(name) for name in names()}
+
+
+def _written(name: str) -> str:
+    section, _, inner = name.rpartition(".")
+    model: Any = Settings.model_fields[section].annotation if section else Settings
+    default = model.model_fields[inner].default
+    return json.dumps("" if default is None else str(default) if isinstance(default, Path) else default)
 
 
 def test_a_refused_key_is_one_sentence(served: Any, run: Any) -> None:

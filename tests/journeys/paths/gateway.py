@@ -80,7 +80,8 @@ class Gateway:
         return self.call("send", **mail | given, expect=expect)
 
     def drain(self) -> None:
-        anyio.run(sending.drain, self.context)
+        while anyio.run(sending.drain, self.context):
+            continue
 
     def tick(self) -> None:
         timers.Tick(self.context)()
