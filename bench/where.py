@@ -17,7 +17,7 @@ from answerback.gateway.verbs import table
 from answerback.model import Scope
 from bench.load import mail
 
-MAILS, SIZE = 200, 5000
+ROUNDS, MAILS, SIZE = 5, 100, 5000
 INBOX = "agent@gateway.example"
 
 
@@ -44,43 +44,56 @@ def prepared(home: Path) -> Context:
     return context
 
 
+def accepted(context: Context, octets: list[bytes]) -> None:
+    """Bring the mails to the gate, all at once."""
+    gate = intake.Gate(context)
+
+    async def accept() -> None:
+        deliveries = (
+            Delivery(
+                mail_from="pat@supplier.example",
+                recipients=(INBOX,),
+                octets=one,
+                peer="127.0.0.1",
+                helo="load.example",
+                tls=False,
+                smtputf8=False,
+            )
+            for one in octets
+        )
+        await asyncio.gather(*(gate.accept(one) for one in deliveries))
+
+    asyncio.run(accept())
+
+
+def phases(context: Context, first: int) -> tuple[float, ...]:
+    """Return the milliseconds of one round: store, process, and inside that read and hide."""
+    octets = [mail(first + number, SIZE) for number in range(MAILS)]
+    texts = [read(one).text for one in octets]
+    return (
+        cpu(lambda: accepted(context, octets)),
+        cpu(lambda: intake.process_all(context, at_most=MAILS)),
+        cpu(lambda: [read(one) for one in octets]),
+        cpu(lambda: [delivery.redacted(context, text) for text in texts]),
+    )
+
+
 def main() -> None:
-    """Print processor milliseconds a mail for accepting and for processing, and the shares inside."""
-    octets = [mail(number, SIZE) for number in range(MAILS)]
+    """Print processor milliseconds a mail for accepting and for processing: the best of five rounds each."""
     with tempfile.TemporaryDirectory() as folder:
         context = prepared(Path(folder) / "home")
-        gate = intake.Gate(context)
-
-        async def accept() -> None:
-            deliveries = (
-                Delivery(
-                    mail_from="pat@supplier.example",
-                    recipients=(INBOX,),
-                    octets=one,
-                    peer="127.0.0.1",
-                    helo="load.example",
-                    tls=False,
-                    smtputf8=False,
-                )
-                for one in octets
-            )
-            await asyncio.gather(*(gate.accept(one) for one in deliveries))
-
-        kept = cpu(lambda: asyncio.run(accept()))
-        processed = cpu(lambda: intake.process_all(context))
-        reading = cpu(lambda: [read(one) for one in octets])
-        texts = [read(one).text for one in octets]
-        hiding = cpu(lambda: [delivery.redacted(context, text) for text in texts])
+        rounds = [phases(context, number * MAILS) for number in range(ROUNDS)]
         context.db.close()
-    print(f"processor time of one mail of {SIZE} octets, {MAILS} mails")
+    kept, processed, reading, hiding = (min(column) for column in zip(*rounds, strict=True))
+    print(f"processor time of one mail of {SIZE} octets: the best of {ROUNDS} rounds of {MAILS} mails")
     for name, spent in (
         ("store before the 250, many to a commit", kept),
         ("process: octets to mailbox", processed),
         ("  of it reading", reading),
         ("  of it taking tokens out", hiding),
-        ("  the rest: some 25 statements, deciding, signing", processed - reading - hiding),
+        ("  the rest: statements, deciding, signing", processed - reading - hiding),
     ):
-        print(f"{name:50} {spent:6.2f} ms  {spent / (kept + processed):6.1%}")
+        print(f"{name:44} {spent:6.2f} ms  {spent / (kept + processed):6.1%}")
 
 
 if __name__ == "__main__":
