@@ -12,7 +12,10 @@ INSTANT: Final = "write a date as 2030-12-24, or an ISO time with zone as 2030-1
 #: what each pattern of a parameter asks for
 PATTERNS: Final[Mapping[str, str]] = {
     r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "use letters, digits, dot, _ and - only, the first a letter or digit",
-    r"^[a-z0-9.+-]+/[a-z0-9.+-]+$": "write a media type in small letters, as text/plain",
+    r"^(application|audio|font|image|model|text|video|x-[a-z0-9-]+)/[a-z0-9.+-]+$": (
+        "write a media type in small letters, as text/plain"
+    ),
+    r"^[^\x00-\x1f\x7f]*$": "contains line breaks or control characters; take them out",
     r"^\d{4}-\d\d-\d\d$": "write a day as 2030-12-24",
     r"^\d\d:\d\d$": "write start and end as 09:00 and 17:00",
 }
@@ -30,7 +33,6 @@ SENTENCES: Final[Mapping[str, str]] = {
     "greater_than_equal": "give a number of at least {ge}",
     "less_than_equal": "give a number of at most {le}",
     "literal_error": "choose {expected}",
-    "base64_decode": "is no base64",
     "timezone_aware": "names no zone; " + INSTANT,
 }
 #: the same by how the kind begins
@@ -52,5 +54,7 @@ def sentence(error: ErrorDetails) -> str:
     kind, bounds = error["type"], error.get("ctx", {})
     if kind == "string_pattern_mismatch":
         return PATTERNS.get(str(bounds.get("pattern")), "is not written as it must be")
+    if kind == "value_error":  # said by a check of our own
+        return str(bounds.get("error", error["msg"]))
     family = next((text for prefix, text in _FAMILIES.items() if kind.startswith(prefix)), error["msg"])
     return SENTENCES.get(kind, family).format_map(bounds)

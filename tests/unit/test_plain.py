@@ -39,7 +39,7 @@ FILE: dict[str, Any] = {"filename": "f", "content": "eA=="}
             requests.Send,
             MAIL | {"attachments": [FILE | {"content": "%"}]},
             "attachments.0.content",
-            "is no base64",
+            "it is no base64",
         ),
         (requests.Lease, {"max": "many"}, "max", "write a whole number"),
         (requests.Lease, {"seconds": 5}, "seconds", "give a number of at least 30"),

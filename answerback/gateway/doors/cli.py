@@ -59,6 +59,17 @@ cli_operator.register(app)
 
 def run(words: Sequence[str]) -> int:
     """Carry a command out and return its exit code; nothing but the interpreter's own exits is raised."""
+    try:
+        code = _carried_out(words)
+        sys.stdout.flush()
+    except (BrokenPipeError, OutputClosedError):
+        # Whoever read our output has enough (`… | head`); Python's own flush at exit must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OUTPUT_CLOSED
+    return code
+
+
+def _carried_out(words: Sequence[str]) -> int:
     as_json = "--json" in words
     try:
         return int(app(list(words), prog_name="answerback", standalone_mode=False) or 0)
@@ -70,9 +81,7 @@ def run(words: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except OutputClosedError:
-        # Whoever read our output has enough (`… | head`); Python's own flush at exit must not complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OUTPUT_CLOSED
+        raise
     except Exception as error:
         if os.environ.get(DEBUG):
             raise

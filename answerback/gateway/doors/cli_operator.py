@@ -231,7 +231,7 @@ def put_schedule(  # noqa: PLR0913 - one parameter per option
         typer.Option(help="what the agent is told to do in the end [default: tell_owner]"),
     ] = None,
     sequence: Annotated[
-        bool, typer.Option("--sequence", help="outreach: an unclear reply counts as declined")
+        bool, typer.Option("--sequence", help="mail nobody asked for: at most one nudge")
     ] = False,
     away_default: Annotated[
         int | None, typer.Option(help="business days without a return date [default: 3]")

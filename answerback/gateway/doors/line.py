@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import re
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -128,11 +127,9 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[..., int]], Calla
         def run(context: typer.Context, **given: Any) -> int:
             later = {shared: given.pop(PREFIX + shared) for shared in SHARED}
             try:
-                code = function(Line(context.obj.with_later(later)), **given)
-                sys.stdout.flush()
+                return function(Line(context.obj.with_later(later)), **given)
             except BrokenPipeError:
                 raise OutputClosedError from None
-            return code
 
         kind = inspect.Parameter.KEYWORD_ONLY
         parameters = [

@@ -30,7 +30,10 @@ def result(content: Json, *, as_json: bool) -> None:
 
     # A table that goes to a file or a pipe is not folded to the width of a terminal.
     width = None if sys.stdout.isatty() else WIDE
-    _lay_out(Console(highlight=False, markup=False, emoji=False, width=width), content, 0)
+    console = Console(highlight=False, markup=False, emoji=False, width=width)
+    with console.capture() as captured:  # printing itself it would end the process at a closed pipe
+        _lay_out(console, content, 0)
+    print(captured.get(), end="")
 
 
 def refusal(error: AnswerbackError, *, as_json: bool) -> None:

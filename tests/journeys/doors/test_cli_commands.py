@@ -215,8 +215,10 @@ def test_bad_input_is_one_sentence_a_stable_code_and_stores_nothing(
         ),
         (
             (*ASK, "--deadline", "90bd"),
-            "The deadline 90bd is more than 30 days ahead. "
-            "Give an earlier one and ask again when it has passed.",
+            (
+                "The deadline 90bd is more than 30 days ahead. "
+                "Give an earlier one and ask again when it has passed."
+            ),
         ),
         (("waits", "list", "--limit", "0"), "limit: give a number of at least 1"),
         (
@@ -241,7 +243,7 @@ def test_an_agent_without_an_inbox_is_told_how_to_get_one(quiet: Any, run: Any) 
     )
 
 
-def test_a_wait_and_its_review_show_the_key_and_whom_was_asked(quiet: Any, run: Any) -> None:
+def test_a_wait_shows_the_key_and_whom_was_asked(quiet: Any, run: Any) -> None:
     wait_id = json.loads(run(quiet, *ASK, "--cc", "kim@supplier.example", "--json")[1])["wait_id"]
     shown = json.loads(run(quiet, "waits", "show", wait_id, "--json")[1])
     (listed,) = json.loads(run(quiet, "waits", "list", "--json")[1])["waits"]
@@ -269,10 +271,7 @@ def test_output_nobody_reads_is_no_failure_of_the_gateway(quiet: Any, words: tup
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
-    rows = {
-        name: default
-        for name, default in re.findall(r"^\| `([a-z_.]+)` \| `([^`]*)` \| .", SETTINGS_PAGE.read_text(), re.M)
-    }
+    rows = dict(re.findall(r"^\| `([a-z_.]+)` \| `([^`]*)` \| .", SETTINGS_PAGE.read_text(), re.MULTILINE))
     assert rows == {name: _written(name) for name in names()}
 
 

@@ -145,6 +145,14 @@ def test_a_wrong_setting_is_found(quiet: Any, run: Any, setting: str, text: str,
     assert (code, states[check]) == (1, "wrong")
 
 
+def test_a_relay_without_tls_says_what_to_set(quiet: Any, run: Any) -> None:
+    report = _doctor(run, quiet, ANSWERBACK_SMTP_OUT__SECURITY="starttls")[2]
+    (relay,) = (one for one in report["checks"] if one["check"] == "relay")
+    assert (
+        relay["do"] == 'It offers no TLS. Where it is trusted without, set `security = "none"` in [smtp_out].'
+    )
+
+
 def test_a_port_somebody_else_has_is_found(quiet: Any, run: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         code, states, _ = _doctor(run, quiet, ANSWERBACK_HTTP__PORT=str(other.getsockname()[1]))
