@@ -17,6 +17,8 @@ import pytest
 from answerback.gateway.doors import lock
 
 TO = ("--to", "pat@supplier.example")
+#: other tests add agents to the place they share
+AS = ("--as", "buyer")
 
 
 def asking(key: str, *more: str) -> tuple[str, ...]:
@@ -25,7 +27,7 @@ def asking(key: str, *more: str) -> tuple[str, ...]:
 
 def test_a_question_asked_beside_a_running_server_leaves_at_once(served: Any, run: Any, relay: Any) -> None:
     key = served.fresh("beside")
-    code, out, _ = run(served, *asking(key), "--json")
+    code, out, _ = run(served, *asking(key), *AS, "--json")
     assert (code, json.loads(out)["result"], "note" in json.loads(out)) == (0, "queued", False)
     mail = relay.wait_for(f"Quote {key}", seconds=5)
     assert (mail["To"], mail["From"]) == ("pat@supplier.example", "desk-live@shop.example")
@@ -33,7 +35,7 @@ def test_a_question_asked_beside_a_running_server_leaves_at_once(served: Any, ru
 
 def test_the_log_is_json_without_addresses_or_words(served: Any, run: Any, relay: Any) -> None:
     key = served.fresh("logged")
-    run(served, *asking(key))
+    run(served, *asking(key), *AS)
     relay.wait_for(f"Quote {key}", seconds=5)
     text = (served.home / "server.log").read_text()
     events = [json.loads(line) for line in text.splitlines()]
@@ -68,9 +70,8 @@ def test_an_ended_question_needs_no_server(quiet: Any, run: Any) -> None:
 @pytest.mark.parametrize("over_http", [False, True], ids=["database", "http"])
 def test_waiting_ends_in_time_without_an_answer(served: Any, run: Any, over_http: bool) -> None:
     key = served.fresh("slow")
-    code, out, _ = run(
-        served, *asking(key, "--wait", "0.3s"), "--json", env=_http(served) if over_http else {}
-    )
+    who, environment = ((), _http(served)) if over_http else (AS, {})
+    code, out, _ = run(served, *asking(key, "--wait", "0.3s"), *who, "--json", env=environment)
     assert (code, json.loads(out)["state"]) == (8, "open")
 
 
