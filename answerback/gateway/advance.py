@@ -43,7 +43,7 @@ def advance(
     row = waiting.wait(work.tx, work.scope, wait_id, lock=True)
     assert row is not None, wait_id
     known = facts.gather(work.tx, work.scope, row, as_of or work.now)
-    step = machine.step(row.wait, event, known, work.now)
+    step = machine.step(row.wait, event, known, as_of or work.now)
     if step.rule is None or step.wait is None:
         return row
     waiting.save_wait(work.tx, work.scope, wait_id, step.wait, work.now)
@@ -262,7 +262,6 @@ def _close(
     event: events.Event,
 ) -> None:
     waitpoints.close_waitpoint(work.tx, work.scope, waitpoint.id, state, work.now, reason)
-    _end_wait(work, waitpoint, event, {"waitpoint_id": waitpoint.id})
     data: Json = {
         "waitpoint_id": waitpoint.id,
         "conversation_id": waitpoint.conversation_id,
@@ -270,7 +269,9 @@ def _close(
         "outcome": str(state),
         "reason": reason,
     }
+    # The waiter before the owner: mailboxes are locked in the order of their names everywhere.
     delivery.tell(work, [waitpoint.waiter], f"waitpoint.{state}", data)
+    _end_wait(work, waitpoint, event, {"waitpoint_id": waitpoint.id})
 
 
 def _end_wait(

@@ -110,9 +110,10 @@ def _go_on(work: Work, review: Review, decision: Decision) -> None:
             advance.cancel(work, row.waitpoint_id, "cancelled in review")
         advance.advance(work, row.id, events.Cancelled(reason="review"), cause=cause)
         return
-    if row.wait.state is WaitState.PAUSED and not reviews.open_reviews(
-        work.tx, work.scope, review.conversation_id
-    ):
+    # A wait a person paused on purpose goes on when a person says so, not with some review.
+    on_purpose = row.wait.reason == "person" and decision.choice != "resume"
+    undecided = reviews.open_reviews(work.tx, work.scope, review.conversation_id)
+    if row.wait.state is WaitState.PAUSED and not undecided and not on_purpose:
         advance.advance(work, row.id, events.Resumed(), cause=cause)
     message = conversations.message(work.tx, work.scope, review.message_id) if review.message_id else None
     if decision.choice == "was_sent" and message:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
-from answerback.errors import Refused
+from answerback.errors import DatabaseBusy, Refused
 from answerback.gateway import advance, composing, intake, reports, verdicts
 from answerback.model import (
+    ENDED,
     RUNNING,
     Envelope,
     Json,
@@ -36,6 +37,8 @@ log = structlog.get_logger()
 
 #: a nudge is looked at again this soon where mail to its inbox is not read yet
 UNREAD = timedelta(seconds=5)
+#: seconds between attempts to store a receipt while the database is busy
+RECORD_PAUSES = (0.5, 2.0, 5.0)
 #: seconds between looks where nothing is known to come
 SHORTEST_LOOK, LONGEST_LOOK = 1.0, 15.0
 UNSENT = (OutboxState.QUEUED, OutboxState.HANDING_OVER, OutboxState.DEFERRED)
@@ -88,7 +91,18 @@ async def hand_over(context: Context, scope: Scope, message_id: str) -> None:
         receipt = await _hand_to_channel(context, job)
         group.cancel_scope.cancel()
     context.crash("after_send")
-    await anyio.to_thread.run_sync(partial(record, context, job, receipt))
+    await _keep_receipt(context, job, receipt)
+
+
+async def _keep_receipt(context: Context, job: HandOver, receipt: Receipt) -> None:
+    """Store what the server said; a busy database is asked again, for what is lost here becomes unknown."""
+    for pause in RECORD_PAUSES:
+        try:
+            return await anyio.to_thread.run_sync(partial(record, context, job, receipt))
+        except DatabaseBusy:
+            log.warning("receipt not stored yet", action="record", message_id=job.message.id)
+            await anyio.sleep(pause)
+    return await anyio.to_thread.run_sync(partial(record, context, job, receipt))
 
 
 def _claim_or_defer(context: Context, scope: Scope, message_id: str) -> HandOver | None:
@@ -160,8 +174,11 @@ def claim(context: Context, scope: Scope, message_id: str) -> HandOver | None:
         intake.process_all(context)
     with context.db.write() as tx:
         work = context.work(tx, scope)
-        if message.wait_id:
-            waiting.wait(tx, scope, message.wait_id, lock=True)
+        row = reports.wait_about(work, message)
+        if row:
+            row = waiting.wait(tx, scope, row.id, lock=True)
+        if row and message.wait_id and row.wait.state in ENDED:
+            outbox.withdraw(tx, scope, row.id)
         locked = outbox.copies(tx, scope, message_id, lock=True)
         copies = _drop_suppressed(work, message, [copy for copy in locked if _is_ready(copy, work.now)])
         if not octets:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from answerback.gateway import advance, outgoing, reports
-from answerback.model import Message, OutboxState, Outcome, RecipientResult, Suppression
+from answerback.model import RUNNING, Message, OutboxState, Outcome, RecipientResult, Suppression
 from answerback.store import outbox, tenants
 from answerback.threading import refs
 from answerback.waits import events
@@ -38,7 +38,10 @@ def apply(work: Work, message: Message, attempts: int, address: str, result: Rec
     state, retry = OutboxState(result.outcome), None
     if state is OutboxState.DEFERRED:
         retry = work.now + min(FIRST_RETRY * 2 ** min(attempts, 10), LONGEST_RETRY)
-        if retry >= end_of_life(work, message):
+        if message.wait_id and _has_ended(work, message):
+            # A nudge whose wait has ended while it was handed over: nobody who answered is nagged.
+            state, retry = OutboxState.WITHDRAWN, None
+        elif retry >= end_of_life(work, message):
             state, retry = OutboxState.FAILED, None
     outbox.record(work.tx, work.scope, message.id, address, state, work.now, result.code, result.text, retry)
     if state is not OutboxState.FAILED:
@@ -48,6 +51,11 @@ def apply(work: Work, message: Message, attempts: int, address: str, result: Rec
     else:
         # Nobody has refused the recipient for good: the relay was away, or the mail was not put on the wire.
         fail(work, message)
+
+
+def _has_ended(work: Work, message: Message) -> bool:
+    row = reports.wait_about(work, message)
+    return row is not None and row.wait.state not in RUNNING
 
 
 def _refused(work: Work, message: Message, address: str, status: str) -> None:

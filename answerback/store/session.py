@@ -235,7 +235,8 @@ class Database:
 @lru_cache(maxsize=256)
 def _holding(statement: Select[Any], skip: bool) -> Select[Any]:
     """A new statement would have to be described to SQLAlchemy's own cache at every call."""
-    return statement.with_for_update(skip_locked=skip)
+    # Keys never change, so foreign keys may be checked meanwhile: FOR NO KEY UPDATE.
+    return statement.with_for_update(skip_locked=skip, key_share=True)
 
 
 @contextmanager

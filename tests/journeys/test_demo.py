@@ -224,6 +224,7 @@ needs_pidfd = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Li
 
 
 @needs_pidfd
+@pytest.mark.prove
 def test_killing_the_demo_leaves_no_process(tmp_path: Path) -> None:
     with _playing(tmp_path) as demo:
         watched = _children(demo)
@@ -232,6 +233,7 @@ def test_killing_the_demo_leaves_no_process(tmp_path: Path) -> None:
 
 
 @needs_pidfd
+@pytest.mark.prove
 def test_without_once_the_gateway_serves_on_until_ctrl_c_and_nothing_is_left(tmp_path: Path) -> None:
     with _playing(tmp_path, "--speed", "3") as demo:
         watched = _children(demo)

@@ -42,7 +42,7 @@ def _decoded(text: object) -> object:
 class Request(BaseModel):
     """A verb's parameters; an unknown one is an error, so that a typing mistake never goes unnoticed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_bytes="base64")
 
 
 class Empty(Request):

@@ -31,7 +31,7 @@ def show(work: Work, caller: Caller, request: requests.One) -> Json:
 
 
 def cancel(work: Work, caller: Caller, request: requests.CancelWait) -> Json:
-    """End a wait and the waitpoint it follows; nothing further is sent."""
+    """End a wait and the waitpoint it follows; no nudge is sent any more."""
     row = _row(work, caller, request.id)
     if row.waitpoint_id:
         advance.cancel(work, row.waitpoint_id, request.reason)

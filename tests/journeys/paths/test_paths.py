@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from email import message_from_bytes
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from answerback.channels.mail.reception import Delivery
 from answerback.errors import BadAddress, BadRequest, ScopeMissing
 from answerback.gateway import intake, sending, timers
 from answerback.gateway.verbs import table
-from answerback.model import Outcome, RecipientResult
+from answerback.model import Outcome, Receipt, RecipientResult
 from answerback.store import outbox, tenants
 from tests.journeys.paths.gateway import LIVE
 
@@ -111,7 +111,7 @@ def test_a_deferred_copy_is_tried_again_with_the_same_id_until_its_wait_is_over(
     gateway = start()
     busy = RecipientResult(outcome=Outcome.DEFERRED, code=450, text="4.2.0 later")
     gateway.relay.answers["pat@supplier.example"] = busy
-    gateway.ask()
+    gateway.ask(schedule="internal")
     gateway.drain()
     for _ in range(400):
         gateway.clock.go(timedelta(hours=1))
@@ -309,3 +309,71 @@ def test_a_file_that_can_not_be_sent_is_refused(start: Start, file: dict[str, st
         start().call(
             "send", to=["a@b.example"], subject="s", text="t", attachments=[{"filename": "a", **file}]
         )
+
+
+def test_a_nudge_the_relay_put_off_is_not_sent_once_the_answer_is_there(start: Start) -> None:
+    gateway = start(zone="Europe/Berlin")
+    gateway.ask()
+    gateway.drain()
+    gateway.clock.go(3 * DAY)
+    timers.Tick(gateway.context)()
+    ready = sending.claim(gateway.context, LIVE, str(gateway.events()[-1]["data"]["message_id"]))
+    assert ready is not None
+    gateway.receive(answer(gateway), "buyer@gateway.example")
+    later = RecipientResult(outcome=Outcome.DEFERRED, code=450, text="4.2.0 later")
+    sending.record(gateway.context, ready, Receipt(results={"pat@supplier.example": later}))
+    gateway.clock.go(DAY)
+    gateway.tick()
+    assert len(gateway.relay.copies) == 1
+    (copy,) = gateway.call("messages.show", id=ready.message.id)["delivery"]
+    assert copy["status"] == "withdrawn"
+
+
+def test_a_wait_paused_on_purpose_is_not_resumed_by_some_review(start: Start) -> None:
+    gateway = start()
+    asked = gateway.ask()
+    gateway.drain()
+    gateway.receive(answer(gateway, "?", "eve@other.example"), "buyer@gateway.example", "eve@other.example")
+    gateway.call("waits.pause", id=asked["wait_id"])
+    (review,) = gateway.call("reviews.list")["reviews"]
+    gateway.call("reviews.decide", id=review["review_id"], choice="discard")
+    assert gateway.wait_state() == "paused"
+
+
+def test_a_reply_stored_in_time_and_read_late_makes_an_abandoned_wait_replied(start: Start) -> None:
+    gateway = start()
+    gateway.ask(schedule="verification-code")
+    gateway.drain()
+    gateway.clock.go(6 * MINUTE)
+    gateway.tick()
+    expires_at = datetime.fromisoformat(gateway.call("waitpoints.show", key="po-4711")["expires_at"])
+    gateway.clock.go(expires_at - gateway.clock.now() - timedelta(seconds=1))
+    delivery = Delivery(
+        mail_from="pat@supplier.example",
+        recipients=("buyer@gateway.example",),
+        octets=answer(gateway),
+        peer="",
+        helo="",
+        tls=False,
+        smtputf8=False,
+    )
+    intake.keep(gateway.context, [delivery])
+    gateway.clock.go(timedelta(seconds=3))
+    intake.process_all(gateway.context)
+    view = gateway.call("waitpoints.show", key="po-4711")
+    assert (view["state"], view["wait"]["state"]) == ("resolved", "replied")
+
+
+def test_a_file_that_is_no_text_can_be_sent_with_an_idempotency_key(start: Start) -> None:
+    gateway = start()
+    verb = table.BY_NAME["send"]
+    request = verb.request.model_validate(
+        {
+            "to": ["a@b.example"],
+            "subject": "s",
+            "text": "t",
+            "attachments": [{"filename": "a.bin", "content": "//79/A=="}],
+        }
+    )
+    first = table.call(gateway.context, gateway.agent, verb, request, "key-1")
+    assert table.call(gateway.context, gateway.agent, verb, request, "key-1") == first
