@@ -26,6 +26,7 @@ REPORTED = {
 
 def apply(work: Work, about: Message, report: Report) -> None:
     """Let one report about a message of ours change what it may: its copy, the suppressions, its wait."""
+    hold(work, about)
     for address in _named(about, work, report):
         outbox.report(work.tx, work.scope, about.id, address, REPORTED[report.outcome], work.now)
         _tell(work, about, address, report)
@@ -77,6 +78,12 @@ def _event(report: Report, address: str) -> events.Event | None:
 def _happen(work: Work, about: Message, event: events.Event) -> None:
     if row := wait_about(work, about):
         advance.advance(work, row.id, event, cause={"message_id": about.id})
+
+
+def hold(work: Work, about: Message) -> None:
+    """Lock a message's wait before its copies: everybody takes the two in this order."""
+    if row := wait_about(work, about):
+        waiting.wait(work.tx, work.scope, row.id, lock=True)
 
 
 def wait_about(work: Work, about: Message) -> WaitRow | None:

@@ -244,6 +244,7 @@ def record(context: Context, job: HandOver, receipt: Receipt) -> None:
     """Store the server's word on every recipient and let the wait know."""
     with context.db.write() as tx:
         work = context.work(tx, job.scope)
+        reports.hold(work, job.message)
         if receipt.provider_id:
             given = [(one, "provider") for one in verdicts.provider_ids(receipt.provider_id, job.message)]
             conversations.remember_ids(tx, job.scope, job.message.id, given)
@@ -311,6 +312,7 @@ def _lose_alone(context: Context, scope: Scope, message_id: str) -> int:
 def _lose(work: Work, message_id: str) -> None:
     message = conversations.message(work.tx, work.scope, message_id)
     assert message is not None
+    reports.hold(work, message)
     for copy in outbox.copies(work.tx, work.scope, message_id, lock=True):
         if copy.state is OutboxState.HANDING_OVER:
             state = OutboxState.UNKNOWN

@@ -6,9 +6,9 @@ import re
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from answerback.gateway import advance, outgoing, reports
-from answerback.model import RUNNING, Message, OutboxState, Outcome, RecipientResult, Suppression
-from answerback.store import outbox, tenants
+from answerback.gateway import advance, delivery, outgoing, reports
+from answerback.model import RUNNING, Json, Message, OutboxState, Outcome, RecipientResult, Suppression
+from answerback.store import conversations, outbox, tenants
 from answerback.threading import refs
 from answerback.waits import events
 
@@ -46,11 +46,26 @@ def apply(work: Work, message: Message, attempts: int, address: str, result: Rec
     outbox.record(work.tx, work.scope, message.id, address, state, work.now, result.code, result.text, retry)
     if state is not OutboxState.FAILED:
         return
+    _tell(work, message, address, result)
     if result.outcome is Outcome.FAILED and result.code:
         _refused(work, message, address, enhanced(result.text))
     else:
         # Nobody has refused the recipient for good: the relay was away, or the mail was not put on the wire.
         fail(work, message)
+
+
+def _tell(work: Work, message: Message, address: str, result: RecipientResult) -> None:
+    """Tell the agent, whether or not it waits for an answer."""
+    conversation = conversations.conversation(work.tx, work.scope, message.conversation_id)
+    assert conversation is not None
+    data: Json = {
+        "conversation_id": message.conversation_id,
+        "message_id": message.id,
+        "recipient": address,
+        "code": result.code,
+        "text": delivery.redacted(work.context, result.text),
+    }
+    advance.tell_agent(work, conversation.agent_id, "message.failed", ("waiter",), data)
 
 
 def _has_ended(work: Work, message: Message) -> bool:

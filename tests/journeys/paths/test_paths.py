@@ -377,3 +377,20 @@ def test_a_file_that_is_no_text_can_be_sent_with_an_idempotency_key(start: Start
     )
     first = table.call(gateway.context, gateway.agent, verb, request, "key-1")
     assert table.call(gateway.context, gateway.agent, verb, request, "key-1") == first
+
+
+def test_an_agent_hears_of_a_refused_mail_it_expected_no_answer_to(start: Start) -> None:
+    gateway = start()
+    refused = RecipientResult(outcome=Outcome.FAILED, code=550, text="5.7.1 not from you")
+    gateway.relay.answers["pat@supplier.example"] = refused
+    sent = gateway.call("send", to=["pat@supplier.example"], subject="s", text="t")
+    gateway.drain()
+    (event,) = gateway.events()
+    assert event["type"] == "answerback.message.failed"
+    assert event["data"] == {
+        "conversation_id": sent["conversation_id"],
+        "message_id": sent["message_id"],
+        "recipient": "pat@supplier.example",
+        "code": 550,
+        "text": "5.7.1 not from you",
+    }
