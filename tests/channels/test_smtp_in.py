@@ -1,5 +1,7 @@
 """The server over real sockets on loopback: Python's smtplib, and raw octets where smtplib is too polite."""
 
+# long because: one listener, one table of what may be brought to it
+
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,7 @@
 """Handing over to relays on loopback: a scripted one that breaks at will, and our own server as a real peer."""
 
+# long because: one relay, one table of the ways it may fail
+
 from __future__ import annotations
 
 import asyncio

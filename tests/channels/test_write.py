@@ -1,5 +1,7 @@
 """Composing mails, read back by a second parser written here from the RFCs, and by the standard library."""
 
+# long because: one table of hostile words for every place words can stand
+
 from __future__ import annotations
 
 import base64

@@ -1,5 +1,7 @@
 """Business days, working time and plans are what a walk minute by minute finds."""
 
+# long because: the worked rows stand beside the laws they illustrate
+
 from __future__ import annotations
 
 from collections.abc import Callable

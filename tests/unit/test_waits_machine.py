@@ -1,5 +1,7 @@
 """Each row of the wait's table, as a case: what stood before, what happened, what stands and is done after."""
 
+# long because: every row of the table is tried from every state
+
 from __future__ import annotations
 
 from dataclasses import replace

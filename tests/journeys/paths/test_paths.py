@@ -1,5 +1,7 @@
 """What the paths do at their seams: races of timer and reply, provider ids, decisions, roles, broken mail."""
 
+# long because: one gateway, one seam after the other
+
 from __future__ import annotations
 
 from datetime import datetime, timedelta

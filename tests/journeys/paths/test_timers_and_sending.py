@@ -1,5 +1,7 @@
 """One fault stays one fault: the clock, the way out and the way in go on when a row, a key or a disk fails."""
 
+# long because: one gateway, one seam after the other, in the order of the paths
+
 from __future__ import annotations
 
 import asyncio
