@@ -9,6 +9,7 @@ from collections.abc import Generator
 from typing import TypeVar
 
 import pytest
+import structlog
 from hypothesis import settings
 
 from tests.databases import new_postgres, postgres
@@ -23,6 +24,11 @@ atexit.register(_NO_HOME.cleanup)
 for _name in [name for name in os.environ if name.startswith("ANSWERBACK_") and name != "ANSWERBACK_SUITES"]:
     del os.environ[_name]
 os.environ["ANSWERBACK_HOME"] = _NO_HOME.name
+
+# Plain tracebacks: the coloured ones with every local variable take seconds each.
+structlog.configure(
+    processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()]
+)
 
 IN_CI = bool(os.environ.get("CI"))
 

@@ -421,7 +421,7 @@ def test_one_lost_copy_is_reviewed_once_however_often_another_is_deferred(start:
 def test_a_copy_deferred_to_the_end_of_its_life_pauses_its_wait_and_suppresses_nobody(start: Start) -> None:
     gateway = start()
     gateway.relay.answers[PAT] = RecipientResult(outcome=Outcome.DEFERRED, text="connection refused")
-    asked = gateway.ask()
+    asked = gateway.ask(schedule="internal")
     gateway.drain()
     for _ in range(400):
         if gateway.wait_state() != "waiting":
