@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import select, update
 
 from answerback.errors import IdempotencyMismatch, InProgress
 from answerback.model import Remembered, Scope
@@ -18,7 +18,6 @@ _BEGIN = insert_once(_OWN, ("owner", "key"), returning=("key",))
 _OF_KEY = here(_OWN, "owner", "key")
 _REMEMBERED = select(_OWN).where(_OF_KEY)
 _CHANGE = update(_OWN).where(_OF_KEY)
-_FORGET = delete(_OWN).where(_OF_KEY, _OWN.c.status.is_(None))
 #: a request that has not finished by then died with its process
 ABANDONED_AFTER = timedelta(seconds=60)
 
@@ -50,8 +49,3 @@ def finish(  # noqa: PLR0913, PLR0917 - whose key, and the answer
 ) -> None:
     """Remember the answer to a request that was begun."""
     tx.run(_CHANGE, of(scope, owner=owner, key=key) | {"status": status, "body": body, "at": at})
-
-
-def forget(tx: Tx, scope: Scope, owner: str, key: str) -> None:
-    """Free the key of a request whose answer is not final, such as a 503."""
-    tx.run(_FORGET, of(scope, owner=owner, key=key))

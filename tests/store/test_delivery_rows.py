@@ -314,14 +314,3 @@ def test_a_request_that_died_with_its_process_may_be_made_again(db: Database) ->
             idempotency.begin(
                 tx, LIVE, "key_1", "k", "digest", NOW + idempotency.ABANDONED_AFTER + HOUR / 100
             )
-
-
-def test_an_answer_that_is_not_final_frees_the_key(db: Database) -> None:
-    with db.write() as tx:
-        people(tx)
-        idempotency.begin(tx, LIVE, "key_1", "k", "digest", NOW)
-        idempotency.forget(tx, LIVE, "key_1", "k")
-        assert idempotency.begin(tx, LIVE, "key_1", "k", "other", NOW) is None
-        idempotency.finish(tx, LIVE, "key_1", "k", 200, "", NOW)
-        idempotency.forget(tx, LIVE, "key_1", "k")
-        assert idempotency.begin(tx, LIVE, "key_1", "k", "other", NOW) == Remembered(status=200, body="")
